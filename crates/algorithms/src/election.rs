@@ -1,0 +1,357 @@
+//! Leader election: one winner, known to all who are to know.
+
+pub mod bully;
+pub mod chang_roberts;
+
+use alloc::format;
+use alloc::sync::Arc;
+use core::cmp::Ordering;
+use core::fmt;
+
+use quorate_core::{
+    Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Violation, Wait, Workload,
+};
+
+pub use bully::Bully;
+pub use chang_roberts::ChangRoberts;
+
+crate::catalogue::catalogue! { Election:
+    Bully,
+    ChangRoberts,
+}
+
+/// The family of leader election.
+#[derive(Debug)]
+pub struct Election;
+
+/// What the local user wishes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Command {
+    /// There is no leader, or not any more: let there be one.
+    Elect,
+}
+
+/// What the local user is told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Event {
+    /// You lead.
+    Leading(Rank),
+    /// Somebody else leads.
+    Following(Rank),
+}
+
+/// Which end of the order wins.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Criterion {
+    /// The highest weight, and of equal ones the highest id.
+    #[default]
+    Highest,
+    /// The lowest weight, and of equal ones the lowest id.
+    Lowest,
+}
+
+/// What a candidate offers. The *greater* rank wins, whatever the criterion.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Rank {
+    weight: u64,
+    id: u32,
+    criterion: Criterion,
+}
+
+impl Rank {
+    /// The rank of the candidate with this id, which also breaks ties between equal weights.
+    #[must_use]
+    pub const fn new(id: u32, weight: u64, criterion: Criterion) -> Self {
+        Self { weight, id, criterion }
+    }
+
+    /// Whose rank it is.
+    #[must_use]
+    pub const fn id(self) -> u32 {
+        self.id
+    }
+
+    /// The attribute that decides.
+    #[must_use]
+    pub const fn weight(self) -> u64 {
+        self.weight
+    }
+}
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let order = (self.weight, self.id).cmp(&(other.weight, other.id));
+        match self.criterion {
+            Criterion::Highest => order,
+            Criterion::Lowest => order.reverse(),
+        }
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Debug for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.id)?;
+        if self.weight == u64::from(self.id) { Ok(()) } else { write!(f, ":{}", self.weight) }
+    }
+}
+
+/// What all nodes are told at boot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// The rank of each node. Invariant: all different.
+    pub ranks: Arc<PerNode<Rank>>,
+    /// No message takes longer than this, for algorithms that need to know.
+    pub delay_max: Span,
+}
+
+impl Setup {
+    /// Node i has id i.
+    #[must_use]
+    pub fn ascending(count: usize) -> Self {
+        let rank =
+            |node: NodeId| Rank::new(node.number(), u64::from(node.number()), Criterion::default());
+        Self { ranks: Arc::new(PerNode::new(count, rank)), delay_max: Span::UNIT }
+    }
+
+    /// The nodes have these ids, in order, and the given end of them wins.
+    #[must_use]
+    pub fn with_ids(ids: &[u32], criterion: Criterion) -> Self {
+        let rank = |node: NodeId| {
+            let id = ids[node.index()];
+            Rank::new(id, u64::from(id), criterion)
+        };
+        Self { ranks: Arc::new(PerNode::new(ids.len(), rank)), delay_max: Span::UNIT }
+    }
+}
+
+/// What an algorithm promises beyond one leader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Promise {
+    /// Everybody is told who leads, not only the leader.
+    pub everyone_told: bool,
+}
+
+impl Family for Election {
+    const NAME: &'static str = "election";
+    type Command = Command;
+    type Event = Event;
+    type Setup = Setup;
+    type Promise = Promise;
+    type Monitor = OneLeader;
+
+    fn monitor(count: usize, _: &Setup, promise: &Promise) -> OneLeader {
+        OneLeader {
+            everyone_told: promise.everyone_told,
+            asked: false,
+            down: NodeSet::with_room(count),
+            leading: NodeSet::with_room(count),
+            belief: PerNode::new(count, |_| None),
+        }
+    }
+
+    fn command(text: &str) -> Option<Command> {
+        (text == "Elect").then_some(Command::Elect)
+    }
+}
+
+/// The oracle: uniqueness, agreement, termination.
+///
+/// *Uniqueness*: nobody begins to lead while a better live node leads, and when all is quiet only
+/// one live node leads. (A better one that takes over from a worse one is no violation: the worse
+/// one cannot know before it is told.) *Agreement*: when all is quiet, whoever knows a leader knows
+/// the one that leads. *Termination*: when all is quiet and somebody asked, somebody leads, and
+/// where that is promised everybody knows.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct OneLeader {
+    everyone_told: bool,
+    /// Somebody asked for a leader since the last one was lost.
+    asked: bool,
+    down: NodeSet,
+    leading: NodeSet,
+    belief: PerNode<Option<Rank>>,
+}
+
+impl OneLeader {
+    fn lead(&mut self, at: NodeId, rank: Rank) -> Result<(), Violation> {
+        self.belief[at] = Some(rank);
+        self.leading.insert(at);
+        let better = self.leading.iter().find(|&other| self.belief[other] > Some(rank));
+        let Some(other) = better else { return Ok(()) };
+        let text = format!("node {at} begins to lead while the better node {other} leads");
+        Err(Violation { property: "uniqueness", text })
+    }
+
+    fn living(&self) -> impl Iterator<Item = NodeId> {
+        NodeId::first(self.belief.len()).filter(|&node| !self.down.contains(node))
+    }
+}
+
+impl Monitor<Command, Event> for OneLeader {
+    const PROPERTIES: &'static [&'static str] = &["uniqueness", "agreement", "termination"];
+
+    fn observe(&mut self, at: NodeId, fact: Fact<'_, Command, Event>) -> Result<(), Violation> {
+        match fact {
+            Fact::Command(Command::Elect) => self.asked = true,
+            Fact::Event(Event::Leading(rank)) => return self.lead(at, *rank),
+            Fact::Event(Event::Following(rank)) => {
+                self.belief[at] = Some(*rank);
+                self.leading.remove(at);
+            }
+            Fact::Crashed => {
+                self.down.insert(at);
+                self.belief[at] = None;
+                if self.leading.remove(at) && self.leading.is_empty() {
+                    self.asked = false;
+                }
+            }
+            Fact::Recovered => {
+                self.down.remove(at);
+            }
+        }
+        Ok(())
+    }
+
+    fn owed(&self) -> NodeSet {
+        let lacks = |node: &NodeId| {
+            self.leading.is_empty() || (self.everyone_told && self.belief[*node].is_none())
+        };
+        if self.asked { self.living().filter(lacks).collect() } else { NodeSet::new() }
+    }
+
+    fn settle(&self) -> Result<(), Violation> {
+        let broken = |property, text| Err(Violation { property, text });
+        let mut leading = self.leading.iter();
+        let leader = leading.next();
+        if let (Some(one), Some(other)) = (leader, leading.next()) {
+            return broken("uniqueness", format!("nodes {one} and {other} both lead in the end"));
+        }
+        let Some(leader) = leader else {
+            let nobody = "somebody asked for a leader, and nobody leads in the end";
+            return if self.asked { broken("termination", nobody.into()) } else { Ok(()) };
+        };
+        let truth = self.belief[leader];
+        for node in self.living() {
+            match self.belief[node] {
+                None if self.everyone_told && self.asked => {
+                    return broken("termination", format!("node {node} is never told who leads"));
+                }
+                Some(rank) if Some(rank) != truth => {
+                    let text =
+                        format!("node {node} takes {rank:?} for the leader, not node {leader}");
+                    return broken("agreement", text);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The users: some of them, once, find that a leader is needed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Initiators {
+    still_to_ask: NodeSet,
+    /// When each one asks; all at once if empty.
+    times: Arc<[Span]>,
+}
+
+impl Initiators {
+    /// These nodes ask at once.
+    #[must_use]
+    pub fn at_once(nodes: NodeSet) -> Self {
+        Self { still_to_ask: nodes, times: Arc::new([]) }
+    }
+
+    /// These nodes ask one after the other, in order, `gap` apart.
+    #[must_use]
+    pub fn staggered(nodes: NodeSet, gap: Span) -> Self {
+        let room = nodes.iter().last().map_or(0, |node| node.index() + 1);
+        let mut times = alloc::vec![Span::ZERO; room];
+        for (turn, node) in nodes.iter().enumerate() {
+            times[node.index()] = gap.times(turn as u64);
+        }
+        Self { still_to_ask: nodes, times: times.into() }
+    }
+}
+
+impl Workload<Command, Event> for Initiators {
+    fn next(&self, node: NodeId) -> Option<(Command, Wait)> {
+        let at = self.times.get(node.index()).copied().unwrap_or_default();
+        self.still_to_ask.contains(node).then_some((Command::Elect, Wait::Until(at)))
+    }
+
+    fn gave(&mut self, node: NodeId, Command::Elect: &Command) -> Option<NodeId> {
+        self.still_to_ask.remove(node);
+        None
+    }
+
+    fn told(&mut self, _: NodeId, _: &Event) -> Option<NodeId> {
+        None
+    }
+
+    fn crashed(&mut self, node: NodeId) -> Option<NodeId> {
+        self.still_to_ask.remove(node);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u32) -> NodeId {
+        NodeId::new(number).unwrap()
+    }
+
+    fn rank(id: u32) -> Rank {
+        Rank::new(id, u64::from(id), Criterion::Highest)
+    }
+
+    fn monitor(everyone_told: bool) -> OneLeader {
+        Election::monitor(3, &Setup::ascending(3), &Promise { everyone_told })
+    }
+
+    #[test]
+    fn the_greater_rank_wins_under_both_criteria() {
+        let rank = |id, weight, criterion| Rank::new(id, weight, criterion);
+        assert!(rank(1, 9, Criterion::Highest) > rank(2, 8, Criterion::Highest));
+        assert!(rank(2, 9, Criterion::Highest) > rank(1, 9, Criterion::Highest));
+        assert!(rank(1, 8, Criterion::Lowest) > rank(2, 9, Criterion::Lowest));
+        assert!(rank(1, 9, Criterion::Lowest) > rank(2, 9, Criterion::Lowest));
+    }
+
+    #[test]
+    fn a_worse_leader_beside_a_better_one_breaks_uniqueness_a_takeover_does_not() {
+        let mut monitor = monitor(false);
+        monitor.observe(node(2), Fact::Event(&Event::Leading(rank(2)))).unwrap();
+        monitor.observe(node(3), Fact::Event(&Event::Leading(rank(3)))).unwrap();
+        assert_eq!(monitor.settle().unwrap_err().property, "uniqueness");
+        monitor.observe(node(2), Fact::Event(&Event::Following(rank(3)))).unwrap();
+        assert_eq!(monitor.settle(), Ok(()));
+        let late = monitor.observe(node(1), Fact::Event(&Event::Leading(rank(1))));
+        assert_eq!(late.unwrap_err().property, "uniqueness");
+    }
+
+    #[test]
+    fn whoever_asks_is_owed_a_leader() {
+        let mut monitor = monitor(true);
+        assert_eq!(monitor.settle(), Ok(()));
+        monitor.observe(node(1), Fact::Command(&Command::Elect)).unwrap();
+        assert_eq!(monitor.owed().len(), 3);
+        assert_eq!(monitor.settle().unwrap_err().property, "termination");
+        monitor.observe(node(3), Fact::Event(&Event::Leading(rank(3)))).unwrap();
+        monitor.observe(node(1), Fact::Event(&Event::Following(rank(2)))).unwrap();
+        assert!(monitor.owed().iter().eq([node(2)]));
+        assert_eq!(monitor.settle().unwrap_err().property, "agreement");
+        monitor.observe(node(3), Fact::Crashed).unwrap();
+        assert!(monitor.owed().is_empty(), "a lost leader is owed only once somebody asks again");
+    }
+}

@@ -1,0 +1,15 @@
+//! The classic algorithms of coordination: one file per algorithm, one catalogue per family.
+//!
+//! Every file follows one template: a header that explains the algorithm, its messages, its state,
+//! and one function per step of the paper. Start with [`mutex::ricart_agrawala`].
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
+#[macro_use]
+mod flaw;
+mod catalogue;
+pub mod election;
+pub mod mutex;
+
+pub use catalogue::{Catalogued, Portable, Visitor, nearest};

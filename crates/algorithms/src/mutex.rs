@@ -1,0 +1,318 @@
+//! Mutual exclusion: at most one node inside the critical section, and everybody who wants gets in.
+
+pub mod ricart_agrawala;
+
+use alloc::format;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use quorate_core::{
+    Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Stamp, Violation, Wait, Workload,
+};
+
+pub use ricart_agrawala::RicartAgrawala;
+
+crate::catalogue::catalogue! { Mutex:
+    RicartAgrawala,
+}
+
+/// The family of mutual exclusion.
+#[derive(Debug)]
+pub struct Mutex;
+
+/// What the local user wishes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Command {
+    /// Let me in.
+    Acquire,
+    /// I am out.
+    Release,
+}
+
+/// What the local user is told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Event {
+    /// You are inside; with the stamp of the wish, where the algorithm has one.
+    Granted(Option<Stamp>),
+}
+
+/// What all nodes are told at boot.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Setup {
+    /// Who is inside when the view begins, if anybody.
+    pub holder: Option<NodeId>,
+}
+
+/// What an algorithm promises beyond safety and liveness.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Promise {
+    /// Wishes are granted in the order of their stamps.
+    pub fair: bool,
+}
+
+impl Family for Mutex {
+    const NAME: &'static str = "mutex";
+    type Command = Command;
+    type Event = Event;
+    type Setup = Setup;
+    type Promise = Promise;
+    type Monitor = Exclusion;
+
+    fn monitor(count: usize, setup: &Setup, promise: &Promise) -> Exclusion {
+        let waiting = NodeSet::with_room(count);
+        Exclusion { inside: setup.holder, waiting, fair: promise.fair, granted_last: None }
+    }
+
+    fn command(text: &str) -> Option<Command> {
+        [Command::Acquire, Command::Release].into_iter().find(|c| format!("{c:?}") == text)
+    }
+}
+
+/// The oracle: safety, liveness, and fairness where it is promised.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Exclusion {
+    inside: Option<NodeId>,
+    waiting: NodeSet,
+    fair: bool,
+    granted_last: Option<Stamp>,
+}
+
+impl Exclusion {
+    fn enter(&mut self, at: NodeId, stamp: Option<Stamp>) -> Result<(), Violation> {
+        let before = self.inside.replace(at);
+        self.waiting.remove(at);
+        if let Some(other) = before {
+            let text = format!("node {at} enters while node {other} is inside");
+            return Err(Violation { property: "safety", text });
+        }
+        let Some(stamp) = stamp.filter(|_| self.fair) else { return Ok(()) };
+        match self.granted_last.replace(stamp) {
+            Some(last) if last > stamp => {
+                let text = format!("the wish {stamp:?} is granted after the younger {last:?}");
+                Err(Violation { property: "fairness", text })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Monitor<Command, Event> for Exclusion {
+    const PROPERTIES: &'static [&'static str] = &["safety", "liveness", "fairness"];
+
+    fn observe(&mut self, at: NodeId, fact: Fact<'_, Command, Event>) -> Result<(), Violation> {
+        match fact {
+            Fact::Command(Command::Acquire) => {
+                self.waiting.insert(at);
+            }
+            Fact::Event(Event::Granted(stamp)) => return self.enter(at, *stamp),
+            Fact::Command(Command::Release) | Fact::Crashed => {
+                self.waiting.remove(at);
+                self.inside = self.inside.filter(|&inside| inside != at);
+            }
+            Fact::Recovered => {}
+        }
+        Ok(())
+    }
+
+    fn owed(&self) -> NodeSet {
+        self.waiting.clone()
+    }
+
+    fn settle(&self) -> Result<(), Violation> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let text = format!("{} will never be granted", wishes(&self.waiting));
+        Err(Violation { property: "liveness", text })
+    }
+
+    fn claims(&self, property: &str) -> bool {
+        self.fair || property != "fairness"
+    }
+}
+
+fn wishes(nodes: &NodeSet) -> alloc::string::String {
+    let names: Vec<_> = nodes.iter().take(5).map(|node| node.to_string()).collect();
+    let more = if nodes.len() > names.len() { " and others" } else { "" };
+    let (wish, node) = if nodes.len() == 1 { ("wish", "node") } else { ("wishes", "nodes") };
+    format!("the {wish} of {node} {}{more}", names.join(", "))
+}
+
+/// When users wish to enter.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Load {
+    /// One user at a time, each after the one before has been out for so long.
+    Light {
+        /// How long nobody wants.
+        gap: Span,
+    },
+    /// Everybody always wants.
+    Heavy,
+    /// Everybody wants again after an exponentially distributed time with this mean.
+    Poisson {
+        /// The mean time between leaving and wanting again.
+        mean: Span,
+    },
+    /// At given times, or as soon after as the user is out.
+    Script(Arc<PerNode<Vec<Span>>>),
+}
+
+/// The users: each wants to enter a number of times and stays inside for a while.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Users {
+    load: Load,
+    stay: Span,
+    wishes_left: PerNode<u32>,
+    doing: PerNode<Doing>,
+    /// With light load: whose turn it is.
+    turn: NodeId,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Doing {
+    Other,
+    Waiting,
+    Inside,
+}
+
+impl Users {
+    /// `count` users that each want to enter `wishes` times and stay inside for `stay`; the holder
+    /// given at boot is inside already. A script says itself how often each user wants.
+    #[must_use]
+    pub fn new(count: usize, setup: &Setup, wishes: u32, load: Load, stay: Span) -> Self {
+        let wishes_left = PerNode::new(count, |node| match &load {
+            Load::Script(script) => script[node].len() as u32,
+            _ => wishes,
+        });
+        let doing = |node| if setup.holder == Some(node) { Doing::Inside } else { Doing::Other };
+        let doing = PerNode::new(count, doing);
+        Self { load, stay, wishes_left, doing, turn: NodeId::at(0) }
+    }
+
+    fn wait(&self, node: NodeId) -> Option<Wait> {
+        match &self.load {
+            Load::Light { gap } => (self.turn == node).then_some(Wait::For(*gap)),
+            Load::Heavy => Some(Wait::For(Span::ZERO)),
+            Load::Poisson { mean } => Some(Wait::Exponential(*mean)),
+            Load::Script(script) => {
+                let done = script[node].len() - self.wishes_left[node] as usize;
+                Some(Wait::Until(script[node][done]))
+            }
+        }
+    }
+
+    /// Under light load, passes the turn on to the next user who still wants.
+    fn pass_turn(&mut self, node: NodeId) -> Option<NodeId> {
+        if !matches!(self.load, Load::Light { .. }) || node != self.turn {
+            return None;
+        }
+        let count = self.wishes_left.len();
+        let after = (1..=count).map(|step| NodeId::at((node.index() + step) % count));
+        self.turn = after.into_iter().find(|&node| self.wishes_left[node] > 0)?;
+        Some(self.turn)
+    }
+}
+
+impl Workload<Command, Event> for Users {
+    fn next(&self, node: NodeId) -> Option<(Command, Wait)> {
+        match self.doing[node] {
+            Doing::Other if self.wishes_left[node] > 0 => {
+                Some((Command::Acquire, self.wait(node)?))
+            }
+            Doing::Inside => Some((Command::Release, Wait::For(self.stay))),
+            Doing::Other | Doing::Waiting => None,
+        }
+    }
+
+    fn gave(&mut self, node: NodeId, command: &Command) -> Option<NodeId> {
+        match command {
+            Command::Acquire => {
+                self.wishes_left[node] -= 1;
+                self.doing[node] = Doing::Waiting;
+                None
+            }
+            Command::Release => {
+                self.doing[node] = Doing::Other;
+                self.pass_turn(node)
+            }
+        }
+    }
+
+    fn told(&mut self, node: NodeId, event: &Event) -> Option<NodeId> {
+        match event {
+            Event::Granted(_) => self.doing[node] = Doing::Inside,
+        }
+        None
+    }
+
+    fn crashed(&mut self, node: NodeId) -> Option<NodeId> {
+        self.doing[node] = Doing::Other;
+        self.wishes_left[node] = 0;
+        self.pass_turn(node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u32) -> NodeId {
+        NodeId::new(number).unwrap()
+    }
+
+    fn monitor(fair: bool) -> Exclusion {
+        Mutex::monitor(3, &Setup::default(), &Promise { fair })
+    }
+
+    #[test]
+    fn two_inside_break_safety() {
+        let mut monitor = monitor(false);
+        let granted = Event::Granted(None);
+        monitor.observe(node(1), Fact::Event(&granted)).unwrap();
+        let violation = monitor.observe(node(2), Fact::Event(&granted)).unwrap_err();
+        assert_eq!(violation.to_string(), "safety: node 2 enters while node 1 is inside");
+    }
+
+    #[test]
+    fn an_open_wish_breaks_liveness_only_at_the_end_and_not_of_the_dead() {
+        let mut monitor = monitor(false);
+        monitor.observe(node(2), Fact::Command(&Command::Acquire)).unwrap();
+        assert_eq!(monitor.settle().unwrap_err().property, "liveness");
+        assert!(monitor.owed().iter().eq([node(2)]));
+        monitor.observe(node(2), Fact::Crashed).unwrap();
+        assert_eq!(monitor.settle(), Ok(()));
+    }
+
+    #[test]
+    fn fairness_is_judged_where_it_is_promised() {
+        for fair in [false, true] {
+            let mut monitor = monitor(fair);
+            let mut enter = |number, time| {
+                let stamp = Stamp { time, node: node(number) };
+                let event = Event::Granted(Some(stamp));
+                let entered = monitor.observe(node(number), Fact::Event(&event));
+                monitor.observe(node(number), Fact::Command(&Command::Release)).unwrap();
+                entered
+            };
+            enter(1, 5).unwrap();
+            assert_eq!(enter(2, 3).is_err(), fair);
+        }
+    }
+
+    #[test]
+    fn light_users_take_turns_and_heavy_ones_do_not_wait() {
+        let setup = Setup::default();
+        let light = Load::Light { gap: Span::UNIT };
+        let mut users = Users::new(2, &setup, 1, light, Span::ZERO);
+        assert_eq!(users.next(node(1)), Some((Command::Acquire, Wait::For(Span::UNIT))));
+        assert_eq!(users.next(node(2)), None);
+        assert_eq!(users.gave(node(1), &Command::Acquire), None);
+        users.told(node(1), &Event::Granted(None));
+        assert_eq!(users.gave(node(1), &Command::Release), Some(node(2)));
+        assert!(users.next(node(1)).is_none() && users.next(node(2)).is_some());
+
+        let users = Users::new(2, &setup, 1, Load::Heavy, Span::ZERO);
+        assert!(NodeId::first(2).all(|node| users.next(node).is_some()));
+    }
+}

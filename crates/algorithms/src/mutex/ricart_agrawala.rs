@@ -1,0 +1,275 @@
+//! Ask everybody, and enter when everybody has agreed; whoever wants it too and asked earlier
+//! answers later.
+//!
+//! # Idea
+//! Without a coordinator and without a token, permission has to come from all others. The
+//! difficulty: two nodes may ask at the same time, and each must learn the same answer to "who was
+//! first?". So every request carries a Lamport stamp, which orders all requests the same way for
+//! everybody. A node that is asked answers at once, unless it is inside or wants to enter with an
+//! older stamp. Then it *defers*: it keeps the answer back until it has left. The deferred answer
+//! does the work of a release message, which saves a third of what Lamport's algorithm sends.
+//!
+//! # Paper
+//! G. Ricart, A. K. Agrawala: *An Optimal Algorithm for Mutual Exclusion in Computer Networks*,
+//! Communications of the ACM 24(1), 1981, pp. 9-17, doi:10.1145/358527.358537. Section 2 is
+//! followed; the variants of section 6 are not.
+//!
+//! # Assumptions
+//! Channels are reliable and need not keep the order. Processes do not fail. No timing. Complete
+//! graph; every node knows all others; the membership is static.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | REQUEST(stamp) | the user wants to enter, to all others | answered now or deferred |
+//! | REPLY | a request is older than one's own wish, or on leaving | the asker needs one fewer |
+//!
+//! ```text
+//! 1  --REQUEST(1.1)-->  2, 3        2 and 3 do not want: they answer at once
+//! 1  <----REPLY-------  2, 3        1 enters
+//! 2  --REQUEST(2.2)-->  1           1 is inside: it defers
+//! 1  -----REPLY------>  2           1 has left; 2 enters (3 answered before)
+//! ```
+//!
+//! # State
+//! | field | paper |
+//! |---|---|
+//! | `clock` | `Highest_Sequence_Number` |
+//! | `phase` | `Requesting_Critical_Section`, `Our_Sequence_Number`, `Outstanding_Reply_Count` |
+//! | `deferred` | `Reply_Deferred[1:N]` |
+//!
+//! # Safety
+//! `safety`: of two nodes inside, the one with the older stamp would have answered the other. Not
+//! before its own request, for then the clock rule would have made its stamp the younger one; not
+//! afterwards, for then it defers.
+//!
+//! # Liveness
+//! `liveness`: the oldest open request is deferred only by a node inside, which leaves.
+//! `fairness`: requests are granted in the order of their stamps.
+//!
+//! # Cost
+//! 2(N-1) messages per entry, light or heavy load. Synchronisation delay T, response time 2T + E
+//! when nobody else wants. Space: one bit and a half per other node.
+//!
+//! # Deviations
+//! The paper's three concurrent processes with a semaphore are the three handlers here, which
+//! cannot run at the same time. A node can be booted inside (`Setup::holder`): it defers whatever
+//! it is asked, as the paper's would.
+//!
+//! # Known limits
+//! One lost message or one crashed node, and nobody who needs its answer enters any more.
+
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
+    Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
+};
+
+use super::{Command, Event, Mutex, Promise};
+
+impl Algorithm for RicartAgrawala {
+    type Family = Mutex;
+    type Config = ();
+
+    const META: Meta = Meta {
+        name: "mutex/ricart-agrawala",
+        summary: "ask everybody; whoever asked earlier, or is inside, answers later",
+        paper: Paper {
+            authors: "G. Ricart, A. K. Agrawala",
+            title: "An Optimal Algorithm for Mutual Exclusion in Computer Networks",
+            venue: "Communications of the ACM 24(1)",
+            year: 1981,
+            doi: "10.1145/358527.358537",
+        },
+        shape: Shape::Complete,
+        channels: Channels::Unordered,
+        timing: Timing::Asynchronous,
+        survives: "no crash, no loss",
+        kinds: &["REQUEST", "REPLY"],
+        options: &[],
+        costs: &[
+            Cost { what: "messages per entry", formula: "2(N-1)", value: |n| 2.0 * (n - 1.0) },
+            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+        ],
+        source: include_str!("ricart_agrawala.rs"),
+    };
+
+    fn promise((): &()) -> Promise {
+        Promise { fair: true }
+    }
+
+    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
+        Ok(())
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let stamp = Stamp { time: 0, node: boot.me };
+        let inside = boot.setup.holder == Some(boot.me);
+        Self {
+            others: boot.view.others(boot.me),
+            clock: LamportClock::default(),
+            phase: if inside { Phase::Inside { stamp } } else { Phase::Idle },
+            deferred: NodeSet::with_room(boot.view.members().len()),
+        }
+    }
+}
+
+/// What nodes send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Msg {
+    /// May I enter? This is how old my wish is.
+    Request(Stamp),
+    /// You may, as far as I am concerned.
+    Reply,
+}
+
+impl Message for Msg {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Request(_) => "REQUEST",
+            Self::Reply => "REPLY",
+        }
+    }
+}
+
+/// A node of Ricart and Agrawala's algorithm.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RicartAgrawala {
+    /// Everybody else.
+    others: NodeSet,
+    /// The highest sequence number seen or used.
+    clock: LamportClock,
+    /// What this node is doing.
+    phase: Phase,
+    /// Who will be answered when this node has left. Invariant: empty while idle.
+    deferred: NodeSet,
+}
+
+/// What a node is doing.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    /// It does not want to enter.
+    Idle,
+    /// It has asked and waits. Invariant: `0 < outstanding < N`.
+    Waiting {
+        /// Its wish.
+        stamp: Stamp,
+        /// How many answers are missing.
+        outstanding: usize,
+    },
+    /// It is inside.
+    Inside {
+        /// The wish that was granted.
+        stamp: Stamp,
+    },
+}
+
+impl Protocol for RicartAgrawala {
+    type Msg = Msg;
+    type Timer = Infallible;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match (command, &self.phase) {
+            (Command::Acquire, Phase::Idle) => self.request(cx),
+            (Command::Acquire, _) => return Err(Refusal::Busy),
+            (Command::Release, Phase::Inside { .. }) => self.leave(cx),
+            (Command::Release, _) => return Err(Refusal::NotHeld),
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
+        match msg {
+            Msg::Request(theirs) => {
+                self.clock.witness(theirs);
+                if self.goes_before(theirs) { self.defer(cx, from) } else { self.reply(cx, from) }
+            }
+            Msg::Reply => self.take_reply(cx),
+        }
+    }
+
+    fn assert_invariants(&self) {
+        if let Phase::Idle = self.phase {
+            assert!(self.deferred.is_empty(), "an idle node owes no answer");
+        }
+        if let Phase::Waiting { outstanding, .. } = self.phase {
+            assert!(outstanding > 0, "with all answers in, a node is inside");
+            assert!(outstanding <= self.others.len(), "nobody answers twice");
+        }
+    }
+}
+
+impl RicartAgrawala {
+    /// "Invoke mutual exclusion": choose a number, ask everybody.
+    fn request(&mut self, cx: &mut Ctx<'_, Self>) {
+        let stamp = self.clock.tick(cx.me());
+        let outstanding = self.others.len();
+        cx.trace("request", &[("time", stamp.time)]);
+        if outstanding == 0 {
+            return self.enter(cx, stamp);
+        }
+        self.phase = Phase::Waiting { stamp, outstanding };
+        cx.multicast(self.others.clone(), Msg::Request(stamp));
+    }
+
+    /// Must the node with this request wait for us?
+    fn goes_before(&self, theirs: Stamp) -> bool {
+        match self.phase {
+            Phase::Idle => false,
+            Phase::Waiting { stamp, .. } if flaw!(IgnoreTies) => stamp.time < theirs.time,
+            Phase::Waiting { stamp, .. } => stamp < theirs,
+            Phase::Inside { .. } => !flaw!(NoDeferralInside),
+        }
+    }
+
+    /// `Reply_Deferred[j] := TRUE`.
+    fn defer(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
+        cx.trace("defer", &[("node", u64::from(from.number()))]);
+        self.deferred.insert(from);
+    }
+
+    /// `Send_Message(REPLY, j)`.
+    fn reply(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
+        cx.trace("reply", &[("node", u64::from(from.number()))]);
+        cx.send(from, Msg::Reply);
+    }
+
+    /// `Outstanding_Reply_Count := Outstanding_Reply_Count - 1`.
+    fn take_reply(&mut self, cx: &mut Ctx<'_, Self>) {
+        match &mut self.phase {
+            Phase::Waiting { stamp, outstanding: 1 } => {
+                let stamp = *stamp;
+                self.enter(cx, stamp);
+            }
+            Phase::Waiting { outstanding, .. } => {
+                *outstanding -= 1;
+                cx.trace("count", &[("missing", *outstanding as u64)]);
+            }
+            Phase::Idle | Phase::Inside { .. } => cx.trace("stale", &[]),
+        }
+    }
+
+    /// "Critical section processing can be performed at this point."
+    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
+        self.phase = Phase::Inside { stamp };
+        cx.trace("enter", &[("time", stamp.time)]);
+        cx.emit(Event::Granted(Some(stamp)));
+    }
+
+    /// "Release the critical section": answer everybody who was deferred.
+    fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
+        self.phase = Phase::Idle;
+        cx.trace("leave", &[("deferred", self.deferred.len() as u64)]);
+        for node in &self.deferred {
+            cx.send(node, Msg::Reply);
+        }
+        self.deferred.clear();
+    }
+}

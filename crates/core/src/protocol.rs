@@ -1,0 +1,447 @@
+//! The state machine contract: inputs in, effects out, in order, through a context.
+
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use core::fmt::{self, Debug};
+use core::hash::Hash;
+use core::ops::Range;
+
+use crate::{NodeId, NodeSet, Span, Time, View};
+
+/// A distributed algorithm at one node: plain data and handlers.
+///
+/// `Eq + Hash` shut out clocks, floats, unordered maps and the usual generators, so that a state
+/// can be compared, explored and replayed. Handlers see only what their [`Ctx`] offers.
+pub trait Protocol: Clone + Eq + Hash + Debug + Sized + Send + Sync + 'static {
+    /// What nodes send each other.
+    type Msg: Message;
+    /// The timers it keeps, as a small closed enum; [`Infallible`] if none.
+    type Timer: Copy + Ord + Hash + Debug + Send + Sync;
+    /// The local user's wishes; the family's.
+    type Command: Clone + Eq + Hash + Debug + Send + Sync;
+    /// What it tells the local user; the family's.
+    type Event: Clone + Eq + Hash + Debug + Send + Sync;
+    /// What survives a crash; [`Infallible`] if nothing.
+    type Stable: Clone + Eq + Hash + Debug + Send + Sync;
+
+    /// Which inputs of the environment it wants. Engines ask before calling their handlers.
+    const LISTENS: Listens = Listens { liveness: false, views: false };
+
+    /// The node comes up, for the first time or after a crash.
+    fn on_start(&mut self, cx: &mut Ctx<'_, Self>);
+
+    /// The local user wishes something. A refusal changes nothing and has no effects.
+    ///
+    /// # Errors
+    /// The [`Refusal`], if the wish makes no sense now.
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Self::Command)
+    -> Result<(), Refusal>;
+
+    /// A message arrives. Stale, duplicate or foreign ones are ignored with a trace step.
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Self::Msg);
+
+    /// A timer that was set, and neither cancelled nor set anew since, has run out.
+    fn on_timer(&mut self, _cx: &mut Ctx<'_, Self>, timer: Self::Timer) {
+        unexpected(&timer)
+    }
+
+    /// A failure detector changes its word on a peer.
+    fn on_liveness(&mut self, _cx: &mut Ctx<'_, Self>, peer: NodeId, _now: Liveness) {
+        unexpected(&peer)
+    }
+
+    /// A new view is installed.
+    fn on_view(&mut self, _cx: &mut Ctx<'_, Self>, view: &View) {
+        unexpected(view)
+    }
+
+    /// Asserts what must be true of this node's state between any two steps.
+    fn assert_invariants(&self) {}
+
+    /// Handles one input. Not overridden: an [`Input`] is the unit of traces, replay and checking.
+    ///
+    /// # Errors
+    /// As [`Protocol::on_command`].
+    fn step(&mut self, cx: &mut Ctx<'_, Self>, input: Input<Self>) -> Result<(), Refusal> {
+        match input {
+            Input::Start => self.on_start(cx),
+            Input::Command(command) => return self.on_command(cx, command),
+            Input::Message { from, msg } => self.on_message(cx, from, msg),
+            Input::Timer(timer) => self.on_timer(cx, timer),
+            Input::Liveness { peer, now } => self.on_liveness(cx, peer, now),
+            Input::View(view) => self.on_view(cx, &view),
+        }
+        Ok(())
+    }
+}
+
+#[track_caller]
+fn unexpected(input: &dyn Debug) -> ! {
+    panic!("this protocol neither asks for nor handles {input:?}")
+}
+
+/// What nodes send each other.
+pub trait Message: Clone + Eq + Ord + Hash + Debug + Send + Sync {
+    /// The paper's word for this kind of message, one of the algorithm's `Meta::kinds`.
+    fn kind(&self) -> &'static str;
+}
+
+/// Inputs of the environment that a protocol asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Listens {
+    /// A failure detector's word on peers.
+    pub liveness: bool,
+    /// Changes of the membership.
+    pub views: bool,
+}
+
+/// A failure detector's word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Liveness {
+    /// Believed to have failed.
+    Down,
+    /// Believed to be working.
+    Up,
+}
+
+/// Why a command was not accepted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Refusal {
+    /// An earlier wish of the same user is still open.
+    Busy,
+    /// There is nothing to release.
+    NotHeld,
+    /// This node does not take part.
+    NotMember,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Busy => "an earlier wish is still open",
+            Self::NotHeld => "there is nothing to release",
+            Self::NotMember => "this node does not take part",
+        })
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+/// Everything that can happen to a protocol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Input<P: Protocol> {
+    /// The node comes up.
+    Start,
+    /// The local user wishes something.
+    Command(P::Command),
+    /// A message arrives.
+    Message {
+        /// Who sent it.
+        from: NodeId,
+        /// What it says.
+        msg: P::Msg,
+    },
+    /// A timer has run out.
+    Timer(P::Timer),
+    /// A failure detector speaks.
+    Liveness {
+        /// About whom.
+        peer: NodeId,
+        /// What it says.
+        now: Liveness,
+    },
+    /// A view is installed.
+    View(View),
+}
+
+/// Everything that a protocol can want done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect<P: Protocol> {
+    /// Send to one node.
+    Send {
+        /// Whom.
+        to: NodeId,
+        /// What.
+        msg: P::Msg,
+    },
+    /// Send the same to several nodes; encoded once.
+    Multicast {
+        /// Whom.
+        to: NodeSet,
+        /// What.
+        msg: P::Msg,
+    },
+    /// Set a timer, replacing an earlier setting; the engine draws within the range.
+    SetTimer {
+        /// Which.
+        timer: P::Timer,
+        /// After how long.
+        after: Range<Span>,
+    },
+    /// Cancel a timer: after this it does not fire.
+    CancelTimer(P::Timer),
+    /// Keep this over a crash; durable before any later send leaves.
+    Persist(P::Stable),
+    /// Tell the local user.
+    Emit(P::Event),
+}
+
+/// What an engine implements to receive effects; `Vec<Effect<P>>` is one. One method, hence one
+/// order: "persist, then send" and "install the view, then deliver" need nothing further.
+pub trait Sink<P: Protocol> {
+    /// Takes the next effect.
+    fn effect(&mut self, effect: Effect<P>);
+
+    /// Takes note of a step of the paper. Does nothing unless somebody watches.
+    fn trace(&mut self, _step: &'static str, _fields: &[(&'static str, u64)]) {}
+
+    /// Takes note of what was chosen, so that the step can be repeated. As [`Sink::trace`].
+    fn chose(&mut self, _choice: u32) {}
+}
+
+impl<P: Protocol> Sink<P> for Vec<Effect<P>> {
+    fn effect(&mut self, effect: Effect<P>) {
+        self.push(effect);
+    }
+}
+
+/// The only source of randomness: seeded in simulator and network, enumerated by the checker.
+pub trait Choices {
+    /// A number below `bound`.
+    fn choose(&mut self, bound: u32) -> u32;
+}
+
+/// What a handler sees of the world.
+pub struct Ctx<'a, P: Protocol> {
+    me: NodeId,
+    now: Time,
+    choices: &'a mut dyn Choices,
+    sink: &'a mut dyn Sink<P>,
+}
+
+impl<'a, P: Protocol> Ctx<'a, P> {
+    /// A context for one step; made by engines.
+    pub fn new(
+        me: NodeId,
+        now: Time,
+        choices: &'a mut dyn Choices,
+        sink: &'a mut dyn Sink<P>,
+    ) -> Self {
+        Self { me, now, choices, sink }
+    }
+}
+
+impl<P: Protocol> Ctx<'_, P> {
+    /// This node.
+    #[must_use]
+    pub const fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// The time, for protocols that declare [`Timing::Timed`](crate::Timing::Timed) and no others.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Sends to one node.
+    pub fn send(&mut self, to: NodeId, msg: P::Msg) {
+        self.sink.effect(Effect::Send { to, msg });
+    }
+
+    /// Sends the same to several nodes.
+    pub fn multicast(&mut self, to: NodeSet, msg: P::Msg) {
+        self.sink.effect(Effect::Multicast { to, msg });
+    }
+
+    /// Sets a timer, replacing an earlier setting; the engine draws within the range.
+    pub fn set_timer(&mut self, timer: P::Timer, after: Range<Span>) {
+        self.sink.effect(Effect::SetTimer { timer, after });
+    }
+
+    /// Cancels a timer: after this it does not fire.
+    pub fn cancel_timer(&mut self, timer: P::Timer) {
+        self.sink.effect(Effect::CancelTimer(timer));
+    }
+
+    /// Keeps this over a crash; durable before any later send leaves.
+    pub fn persist(&mut self, stable: P::Stable) {
+        self.sink.effect(Effect::Persist(stable));
+    }
+
+    /// Tells the local user.
+    pub fn emit(&mut self, event: P::Event) {
+        self.sink.effect(Effect::Emit(event));
+    }
+
+    /// A number below `bound`, every one of which the checker tries.
+    pub fn choose(&mut self, bound: u32) -> u32 {
+        let choice = self.choices.choose(bound);
+        self.sink.chose(choice);
+        choice
+    }
+
+    /// Notes a step of the paper by its name there.
+    pub fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
+        self.sink.trace(step, fields);
+    }
+
+    /// Runs a part (a detector, a link): its messages and timers are wrapped into this protocol's,
+    /// its events are collected in `up`.
+    pub fn lower<C: Protocol<Stable = Infallible>, R>(
+        &mut self,
+        wrap: Wrap<C, P>,
+        up: &mut Vec<C::Event>,
+        part: impl FnOnce(&mut Ctx<'_, C>) -> R,
+    ) -> R {
+        let mut sink = Lowered { outer: &mut *self.sink, wrap, up };
+        part(&mut Ctx { me: self.me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
+    }
+}
+
+/// How a part's messages and timers become its owner's.
+pub struct Wrap<C: Protocol, P: Protocol> {
+    /// Puts a message of the part into one of the owner.
+    pub msg: fn(C::Msg) -> P::Msg,
+    /// Names a timer of the part among those of the owner.
+    pub timer: fn(C::Timer) -> P::Timer,
+}
+
+struct Lowered<'a, C: Protocol, P: Protocol> {
+    outer: &'a mut dyn Sink<P>,
+    wrap: Wrap<C, P>,
+    up: &'a mut Vec<C::Event>,
+}
+
+impl<C: Protocol<Stable = Infallible>, P: Protocol> Sink<C> for Lowered<'_, C, P> {
+    fn effect(&mut self, effect: Effect<C>) {
+        let wrap = &self.wrap;
+        self.outer.effect(match effect {
+            Effect::Send { to, msg } => Effect::Send { to, msg: (wrap.msg)(msg) },
+            Effect::Multicast { to, msg } => Effect::Multicast { to, msg: (wrap.msg)(msg) },
+            Effect::SetTimer { timer, after } => {
+                Effect::SetTimer { timer: (wrap.timer)(timer), after }
+            }
+            Effect::CancelTimer(timer) => Effect::CancelTimer((wrap.timer)(timer)),
+            Effect::Persist(stable) => match stable {},
+            Effect::Emit(event) => return self.up.push(event),
+        });
+    }
+
+    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
+        self.outer.trace(step, fields);
+    }
+
+    fn chose(&mut self, choice: u32) {
+        self.outer.chose(choice);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A part that beats: every start and every beat sends one message and sets one timer.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    struct Heart;
+
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    struct Beat;
+
+    impl Message for Beat {
+        fn kind(&self) -> &'static str {
+            "BEAT"
+        }
+    }
+
+    impl Protocol for Heart {
+        type Msg = Beat;
+        type Timer = Beat;
+        type Command = ();
+        type Event = NodeId;
+        type Stable = Infallible;
+
+        fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
+            cx.send(NodeId::at(1), Beat);
+            cx.set_timer(Beat, Span(1)..Span(2));
+        }
+
+        fn on_command(&mut self, _: &mut Ctx<'_, Self>, (): ()) -> Result<(), Refusal> {
+            Err(Refusal::Busy)
+        }
+
+        fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, _: Beat) {
+            cx.trace("hear", &[("from", u64::from(from.number()))]);
+            cx.emit(from);
+        }
+    }
+
+    /// Its owner: wraps the part, and counts what the part says.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    struct Body {
+        heart: Heart,
+        heard: u32,
+    }
+
+    #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    enum Wrapped {
+        Heart(Beat),
+    }
+
+    impl Message for Wrapped {
+        fn kind(&self) -> &'static str {
+            match self {
+                Self::Heart(beat) => beat.kind(),
+            }
+        }
+    }
+
+    const HEART: Wrap<Heart, Body> = Wrap { msg: Wrapped::Heart, timer: |beat| (7, beat) };
+
+    impl Protocol for Body {
+        type Msg = Wrapped;
+        type Timer = (u8, Beat);
+        type Command = ();
+        type Event = u32;
+        type Stable = Infallible;
+
+        fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
+            cx.lower(HEART, &mut Vec::new(), |cx| self.heart.on_start(cx));
+        }
+
+        fn on_command(&mut self, _: &mut Ctx<'_, Self>, (): ()) -> Result<(), Refusal> {
+            Err(Refusal::NotHeld)
+        }
+
+        fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Wrapped) {
+            let Wrapped::Heart(beat) = msg;
+            let mut up = Vec::new();
+            cx.lower(HEART, &mut up, |cx| self.heart.on_message(cx, from, beat));
+            self.heard += up.len() as u32;
+            cx.emit(self.heard);
+        }
+    }
+
+    struct First;
+
+    impl Choices for First {
+        fn choose(&mut self, _: u32) -> u32 {
+            0
+        }
+    }
+
+    #[test]
+    fn a_part_speaks_through_its_owner_in_order() {
+        let mut body = Body { heart: Heart, heard: 0 };
+        let mut effects = Vec::new();
+        let me = NodeId::at(0);
+        let mut step =
+            |input| body.step(&mut Ctx::new(me, Time::ZERO, &mut First, &mut effects), input);
+        assert_eq!(step(Input::Start), Ok(()));
+        let msg = Wrapped::Heart(Beat);
+        assert_eq!(step(Input::Message { from: NodeId::at(1), msg: msg.clone() }), Ok(()));
+        assert_eq!(step(Input::Command(())), Err(Refusal::NotHeld));
+        let timer = Effect::SetTimer { timer: (7, Beat), after: Span(1)..Span(2) };
+        assert_eq!(effects, [Effect::Send { to: NodeId::at(1), msg }, timer, Effect::Emit(1)]);
+    }
+}

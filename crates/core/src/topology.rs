@@ -1,0 +1,315 @@
+//! Who can talk to whom, as data: a protocol sees its neighbours, never an address.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::NodeId;
+
+/// A directed graph of links. Links of a two-way topology stand in both directions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Topology {
+    count: usize,
+    links: Links,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Links {
+    /// Everybody to everybody, without a table, so that large groups cost nothing.
+    Complete,
+    /// The targets of node i are `targets[starts[i]..starts[i + 1]]`, in the order given.
+    Listed { starts: Vec<u32>, targets: Vec<NodeId> },
+}
+
+/// Why a list of links is not a topology.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadTopology(pub String);
+
+impl fmt::Display for BadTopology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for BadTopology {}
+
+impl Topology {
+    /// Everybody linked with everybody.
+    #[must_use]
+    pub const fn complete(count: usize) -> Self {
+        Self { count, links: Links::Complete }
+    }
+
+    /// A one-way ring: node 1 to 2, 2 to 3, and the last one to 1.
+    #[must_use]
+    pub fn ring(count: usize) -> Self {
+        let targets: Vec<_> =
+            NodeId::first(count).map(|i| NodeId::at((i.index() + 1) % count)).collect();
+        // A ring of one has no link: nobody sends to itself.
+        let targets = if count == 1 { Vec::new() } else { targets };
+        let starts = (0..=count).map(|i| i.min(targets.len()) as u32).collect();
+        Self { count, links: Links::Listed { starts, targets } }
+    }
+
+    /// Exactly the given one-way links, each node's in the order given.
+    ///
+    /// # Errors
+    /// If a link leads from or to a node beyond `count`, to its own start, or stands twice.
+    pub fn directed(count: usize, links: &[(NodeId, NodeId)]) -> Result<Self, BadTopology> {
+        let mut starts = vec![0u32; count + 1];
+        for &(from, to) in links {
+            if from.index() >= count || to.index() >= count {
+                let text = alloc::format!("link {from}-{to} leads beyond the {count} nodes");
+                return Err(BadTopology(text));
+            }
+            if from == to {
+                return Err(BadTopology(alloc::format!("node {from} is linked with itself")));
+            }
+            starts[from.index() + 1] += 1;
+        }
+        for i in 0..count {
+            starts[i + 1] += starts[i];
+        }
+        let mut next = starts.clone();
+        let mut targets = vec![NodeId::at(0); links.len()];
+        for &(from, to) in links {
+            let slot = &mut next[from.index()];
+            targets[*slot as usize] = to;
+            *slot += 1;
+        }
+        let topology = Self { count, links: Links::Listed { starts, targets } };
+        topology.without_repetition()
+    }
+
+    /// The given links in both directions.
+    ///
+    /// # Errors
+    /// As [`Topology::directed`].
+    pub fn undirected(count: usize, links: &[(NodeId, NodeId)]) -> Result<Self, BadTopology> {
+        let both: Vec<_> = links.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
+        Self::directed(count, &both)
+    }
+
+    fn without_repetition(self) -> Result<Self, BadTopology> {
+        let mut seen_from = vec![None; self.count];
+        for from in NodeId::first(self.count) {
+            for to in self.neighbours(from).iter() {
+                if seen_from[to.index()].replace(from) == Some(from) {
+                    return Err(BadTopology(alloc::format!("link {from}-{to} stands twice")));
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// How many one-way links there are.
+    #[must_use]
+    pub fn links(&self) -> usize {
+        match &self.links {
+            Links::Complete => self.count * self.count.saturating_sub(1),
+            Links::Listed { targets, .. } => targets.len(),
+        }
+    }
+
+    /// Whom `node` can send to.
+    #[must_use]
+    pub fn neighbours(&self, node: NodeId) -> Neighbours<'_> {
+        match &self.links {
+            Links::Complete => Neighbours(Slice::AllBut { node, count: self.count }),
+            Links::Listed { starts, targets } => {
+                let (from, to) = (starts[node.index()], starts[node.index() + 1]);
+                Neighbours(Slice::Listed(&targets[from as usize..to as usize]))
+            }
+        }
+    }
+
+    /// A dense number of the link from `from` to `to`, below [`Topology::links`]; none if there is
+    /// no such link.
+    #[must_use]
+    pub fn link(&self, from: NodeId, to: NodeId) -> Option<usize> {
+        match &self.links {
+            Links::Complete => {
+                let known = from != to && from.index() < self.count && to.index() < self.count;
+                let place = to.index().wrapping_sub(usize::from(to > from));
+                known.then(|| from.index() * (self.count - 1) + place)
+            }
+            Links::Listed { starts, targets } => {
+                let (first, end) = (starts[from.index()], starts[from.index() + 1]);
+                let place = targets[first as usize..end as usize].iter().position(|&t| t == to)?;
+                Some(first as usize + place)
+            }
+        }
+    }
+
+    /// Is every link there in both directions?
+    #[must_use]
+    pub fn is_two_way(&self) -> bool {
+        matches!(self.links, Links::Complete)
+            || NodeId::first(self.count)
+                .all(|from| self.neighbours(from).iter().all(|to| self.link(to, from).is_some()))
+    }
+
+    /// Does everybody have a link to everybody?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.links() == self.count * self.count.saturating_sub(1)
+    }
+
+    /// Can every node be reached from the first one?
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.reached() == self.count
+    }
+
+    /// Is it a one-way ring: one way out of each node, leading through all of them?
+    #[must_use]
+    pub fn is_ring(&self) -> bool {
+        self.links() == self.count
+            && self.is_connected()
+            && NodeId::first(self.count).all(|node| self.neighbours(node).len() == 1)
+    }
+
+    /// Is it a two-way ring: two ways out of each node, and one ring of them?
+    #[must_use]
+    pub fn is_two_way_ring(&self) -> bool {
+        // Two nodes on a ring are each other's both neighbours, which one link each way is.
+        let ways = self.count.saturating_sub(1).min(2);
+        self.is_connected()
+            && self.is_two_way()
+            && NodeId::first(self.count).all(|node| self.neighbours(node).len() == ways)
+    }
+
+    /// Is it a tree: two-way, connected, and without a cycle?
+    #[must_use]
+    pub fn is_tree(&self) -> bool {
+        self.links() == 2 * self.count.saturating_sub(1) && self.is_connected() && self.is_two_way()
+    }
+
+    fn reached(&self) -> usize {
+        if self.count == 0 || matches!(self.links, Links::Complete) {
+            return self.count;
+        }
+        let mut seen = vec![false; self.count];
+        let mut queue = VecDeque::from([NodeId::at(0)]);
+        seen[0] = true;
+        let mut reached = 0;
+        while let Some(node) = queue.pop_front() {
+            reached += 1;
+            for next in self.neighbours(node).iter() {
+                if !core::mem::replace(&mut seen[next.index()], true) {
+                    queue.push_back(next);
+                }
+            }
+        }
+        reached
+    }
+}
+
+/// Whom one node can send to.
+#[derive(Clone, Copy, Debug)]
+pub struct Neighbours<'a>(Slice<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Slice<'a> {
+    AllBut { node: NodeId, count: usize },
+    Listed(&'a [NodeId]),
+}
+
+impl<'a> Neighbours<'a> {
+    /// How many there are.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        match self.0 {
+            Slice::AllBut { count, .. } => count - 1,
+            Slice::Listed(nodes) => nodes.len(),
+        }
+    }
+
+    /// Is there none?
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The one in position `index`, if there are so many.
+    #[must_use]
+    pub fn get(self, index: usize) -> Option<NodeId> {
+        match self.0 {
+            Slice::AllBut { node, count } => {
+                (index + 1 < count).then(|| NodeId::at(index + usize::from(index >= node.index())))
+            }
+            Slice::Listed(nodes) => nodes.get(index).copied(),
+        }
+    }
+
+    /// The first one: on a one-way ring, the next node.
+    #[must_use]
+    pub fn next(self) -> Option<NodeId> {
+        self.get(0)
+    }
+
+    /// All of them, in order.
+    pub fn iter(self) -> impl Iterator<Item = NodeId> + use<'a> {
+        (0..self.len()).filter_map(move |index| self.get(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u32) -> NodeId {
+        NodeId::new(number).unwrap()
+    }
+
+    #[test]
+    fn shapes_know_themselves() {
+        let ring = Topology::ring(4);
+        assert!(ring.is_ring() && !ring.is_two_way() && !ring.is_tree() && ring.is_connected());
+        assert!(ring.neighbours(node(4)).iter().eq([node(1)]));
+
+        let complete = Topology::complete(4);
+        assert!(complete.is_complete() && complete.is_two_way() && !complete.is_ring());
+        assert!(complete.neighbours(node(2)).iter().eq([1, 3, 4].map(node)));
+
+        let path = Topology::undirected(3, &[(node(1), node(2)), (node(2), node(3))]).unwrap();
+        assert!(path.is_tree() && !path.is_complete());
+        let apart = Topology::undirected(3, &[(node(1), node(2))]).unwrap();
+        assert!(!apart.is_connected() && !apart.is_tree());
+    }
+
+    #[test]
+    fn links_are_numbered_densely() {
+        for topology in [Topology::complete(5), Topology::ring(5)] {
+            let mut numbers: Vec<_> = NodeId::first(5)
+                .flat_map(|from| {
+                    let topology = &topology;
+                    topology.neighbours(from).iter().map(move |to| topology.link(from, to).unwrap())
+                })
+                .collect();
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..topology.links()));
+        }
+        assert_eq!(Topology::ring(5).link(node(2), node(1)), None);
+        assert_eq!(Topology::complete(5).link(node(2), node(2)), None);
+    }
+
+    #[test]
+    fn a_bad_link_is_named() {
+        let bad = |links: &[(u32, u32)]| {
+            let links: Vec<_> = links.iter().map(|&(a, b)| (node(a), node(b))).collect();
+            alloc::format!("{}", Topology::directed(3, &links).unwrap_err())
+        };
+        assert_eq!(bad(&[(1, 4)]), "link 1-4 leads beyond the 3 nodes");
+        assert_eq!(bad(&[(2, 2)]), "node 2 is linked with itself");
+        assert_eq!(bad(&[(1, 2), (1, 2)]), "link 1-2 stands twice");
+    }
+}
