@@ -1,0 +1,3 @@
+//! Measurements against references, in one run.
+
+fn main() {}

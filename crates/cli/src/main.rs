@@ -1,0 +1,3 @@
+//! The command quorate.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The algorithms over a real network.

@@ -1,0 +1,1 @@
+//! Experiments, pictures and replay over all engines.
