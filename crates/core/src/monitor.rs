@@ -7,7 +7,7 @@ use core::hash::Hash;
 use crate::{NodeId, NodeSet};
 
 /// Something that a monitor is told of, in the order in which it happens.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub enum Fact<'a, C, E> {
     /// The local user's command was accepted.
     Command(&'a C),
@@ -18,6 +18,15 @@ pub enum Fact<'a, C, E> {
     /// The node came up again.
     Recovered,
 }
+
+// Derived, these would ask the same of commands and events.
+impl<C, E> Clone for Fact<'_, C, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C, E> Copy for Fact<'_, C, E> {}
 
 /// One oracle for simulator, checker (where it is part of the state) and merged network traces.
 pub trait Monitor<C, E>: Clone + Eq + Hash + Debug + Send + Sync {

@@ -1,1 +1,20 @@
-//! Deterministic discrete-event simulation of the algorithms.
+//! A deterministic world of discrete events: the same seed gives the same run, bit for bit, on any
+//! machine.
+//!
+//! A [`World`] takes a [`Scene`](quorate_core::Scene), users, a [`Network`] and [`Faults`], and
+//! runs the algorithm with its monitors always on. Nothing is allocated per step once the queue has
+//! grown to what the run needs.
+
+mod latency;
+mod network;
+mod queue;
+mod random;
+mod report;
+pub mod topology;
+mod world;
+
+pub use latency::{BadLatency, Latency};
+pub use network::{Crash, Faults, Network, Partition, Recovery};
+pub use random::Draw;
+pub use report::{Report, Verdict};
+pub use world::{Observer, Pace, World};

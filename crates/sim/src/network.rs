@@ -1,0 +1,74 @@
+//! What the world does to messages and nodes.
+
+use quorate_core::{NodeId, NodeSet, Span, Time};
+
+use crate::Latency;
+
+/// What happens to messages.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Network {
+    /// How long they take.
+    pub latency: Latency,
+    /// Does every link keep the order?
+    pub fifo: bool,
+    /// The probability that a message is lost.
+    pub loss: f64,
+    /// The probability that a message arrives twice.
+    pub duplicate: f64,
+    /// The probability that a message is held up for another latency or more and overtaken, even
+    /// where links keep the order.
+    pub reorder: f64,
+    /// When the network is cut in parts.
+    pub partitions: Vec<Partition>,
+}
+
+/// A cut: nodes of different sides do not reach each other for a while. A message is lost if the
+/// cut is there when it is sent or when it would arrive. Nodes on no side reach everybody.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Partition {
+    /// The sides.
+    pub sides: Vec<NodeSet>,
+    /// From when on.
+    pub from: Time,
+    /// Until when.
+    pub until: Time,
+}
+
+impl Partition {
+    /// Does it keep the two apart at this time?
+    #[must_use]
+    pub fn cuts(&self, from: NodeId, to: NodeId, at: Time) -> bool {
+        let side = |node| self.sides.iter().position(|side| side.contains(node));
+        (self.from..self.until).contains(&at)
+            && side(from).zip(side(to)).is_some_and(|(from, to)| from != to)
+    }
+}
+
+/// What happens to nodes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Faults {
+    /// Who crashes.
+    pub crashes: Vec<Crash>,
+    /// Who comes up again.
+    pub recoveries: Vec<Recovery>,
+    /// After how long a failure detector tells everybody of a crash or a recovery; never if none.
+    pub detection: Option<Span>,
+}
+
+/// A node stops. At time 0, it never starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crash {
+    /// Who.
+    pub node: NodeId,
+    /// When.
+    pub at: Time,
+}
+
+/// A node comes up again, with what it persisted and nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recovery {
+    /// Who.
+    pub node: NodeId,
+    /// When.
+    pub at: Time,
+}

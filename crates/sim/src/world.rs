@@ -1,0 +1,416 @@
+//! The world: nodes, users, network and monitor, moved from one event to the next.
+
+mod outside;
+
+use quorate_core::trace::{Happening, Parcel, Record, Recorder};
+use quorate_core::{
+    Algorithm, Ctx, Fact, Family, Input, Liveness, Monitor, NodeId, Refusal, Scene, Time,
+    Violation, Wait, Workload,
+};
+
+use crate::{Crash, Draw, Faults, Network, Recovery, Report, Verdict};
+use outside::{Event, Outside};
+
+/// The streams of random numbers of a run; see [`Draw::new`].
+mod stream {
+    pub(super) const CHOICES: u32 = 0;
+    pub(super) const USERS: u32 = 1;
+    pub(super) const LATENCY: u32 = 2;
+    pub(super) const FAULTS: u32 = 3;
+}
+
+/// Watches the facts of a run as they happen, to measure what a family wants measured.
+pub trait Observer<C, E> {
+    /// Takes note of a fact.
+    fn fact(&mut self, now: Time, at: NodeId, fact: Fact<'_, C, E>);
+}
+
+impl<C, E> Observer<C, E> for () {
+    fn fact(&mut self, _: Time, _: NodeId, _: Fact<'_, C, E>) {}
+}
+
+/// Is there more to come?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// Something is still to happen.
+    More,
+    /// Nothing will happen any more.
+    Quiet,
+}
+
+type MonitorOf<A> = <<A as Algorithm>::Family as Family>::Monitor;
+
+/// A running simulation.
+pub struct World<'a, A: Algorithm, W, O = ()> {
+    scene: &'a Scene<A>,
+    nodes: Vec<A>,
+    incarnations: Vec<u32>,
+    /// Is a command of this user on the agenda?
+    user_pending: Vec<bool>,
+    users: W,
+    observer: O,
+    monitor: MonitorOf<A>,
+    /// The first violation of each property, in the order of the monitor's list.
+    violations: Vec<Option<(Time, Violation)>>,
+    choices: Draw,
+    user_times: Draw,
+    outside: Outside<'a, A>,
+    write: Option<Box<dyn FnMut(Record) + 'a>>,
+    events: u64,
+    refused: u64,
+    pace: Pace,
+}
+
+impl<'a, A, W, O> World<'a, A, W, O>
+where
+    A: Algorithm,
+    W: Workload<A::Command, A::Event>,
+    O: Observer<A::Command, A::Event>,
+{
+    /// A world at time 0, with all nodes booted and none started.
+    pub fn new(
+        scene: &'a Scene<A>,
+        users: W,
+        observer: O,
+        network: &'a Network,
+        faults: &'a Faults,
+        seed: u64,
+    ) -> Self {
+        let count = scene.count();
+        let nodes = NodeId::first(count).map(|node| scene.boot(node, 0, None)).collect();
+        Self {
+            scene,
+            nodes,
+            incarnations: vec![0; count],
+            user_pending: vec![false; count],
+            users,
+            observer,
+            monitor: scene.monitor(),
+            violations: vec![None; MonitorOf::<A>::PROPERTIES.len()],
+            choices: Draw::new(seed, stream::CHOICES),
+            user_times: Draw::new(seed, stream::USERS),
+            outside: Outside::new(scene, network, faults, seed),
+            write: None,
+            events: 0,
+            refused: 0,
+            pace: Pace::More,
+        }
+    }
+
+    /// Hands every step to `write` from now on.
+    pub fn trace(&mut self, write: impl FnMut(Record) + 'a) {
+        self.write = Some(Box::new(write));
+        self.outside.recorder = Some(Recorder::new());
+    }
+
+    /// A node's state.
+    pub fn node(&self, node: NodeId) -> &A {
+        &self.nodes[node.index()]
+    }
+
+    /// A node's state, to begin a run from a special one.
+    pub fn node_mut(&mut self, node: NodeId) -> &mut A {
+        &mut self.nodes[node.index()]
+    }
+
+    /// The observer.
+    pub const fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// The time.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.outside.now
+    }
+
+    /// How many events have been handled.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Starts all nodes and asks all users. To be called once, before [`World::run`].
+    pub fn start(&mut self) {
+        let count = self.nodes.len();
+        let Faults { crashes, recoveries, .. } = self.outside.faults;
+        for &Crash { node, .. } in crashes.iter().filter(|crash| crash.at == Time::ZERO) {
+            self.crash(node);
+        }
+        for node in NodeId::first(count) {
+            if self.outside.is_up(node) {
+                self.begin_record(node, || Happening::Start);
+                self.step(node, Input::Start);
+            }
+        }
+        for &Crash { node, at } in crashes.iter().filter(|crash| crash.at > Time::ZERO) {
+            self.outside.agenda.push(at.0, Event::Crash(node));
+        }
+        for &Recovery { node, at } in recoveries {
+            self.outside.agenda.push(at.0, Event::Recover(node));
+        }
+        for node in NodeId::first(count) {
+            self.ask_user(node);
+        }
+    }
+
+    /// Handles up to `events` events, none of them after `until`.
+    pub fn run(&mut self, events: u64, until: Time) -> Pace {
+        for _ in 0..events {
+            let Some((at, event)) = self.outside.agenda.pop() else {
+                self.pace = Pace::Quiet;
+                break;
+            };
+            if at > until.0 {
+                self.outside.agenda.push(at, event);
+                self.outside.now = until;
+                return Pace::Quiet;
+            }
+            self.outside.now = Time(at);
+            self.events += 1;
+            self.handle(event);
+        }
+        self.pace
+    }
+
+    /// Runs until nothing happens any more, starting first.
+    pub fn run_to_rest(&mut self) {
+        self.start();
+        while self.run(u64::MAX, Time(u64::MAX)) == Pace::More {}
+    }
+
+    fn handle(&mut self, event: Event<A>) {
+        match event {
+            Event::Deliver { from, to, id, lost, msg } => self.deliver(from, to, id, lost, msg),
+            Event::Timer { node, timer, setting } => {
+                if self.outside.take_timer(node, timer, setting) {
+                    self.begin_record(node, || Happening::Timer(format!("{timer:?}")));
+                    self.step(node, Input::Timer(timer));
+                }
+            }
+            Event::User(node) => self.obey_user(node),
+            Event::Crash(node) => self.crash(node),
+            Event::Recover(node) => self.recover(node),
+            Event::Detect { node, peer, now } => {
+                if self.outside.is_up(node) {
+                    self.begin_record(node, || Happening::Liveness(peer, now));
+                    self.step(node, Input::Liveness { peer, now });
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, from: NodeId, to: NodeId, id: u32, lost: bool, msg: A::Msg) {
+        let parcel = |msg: &A::Msg| Parcel::new(from, u64::from(id), msg);
+        if lost || !self.outside.is_up(to) || self.outside.is_cut(from, to) {
+            self.outside.counts.lost += 1;
+            self.note(to, || Happening::Lose(parcel(&msg)));
+            return;
+        }
+        self.outside.counts.handled[to.index()] += 1;
+        let received = self.write.is_some().then(|| Happening::Receive(parcel(&msg)));
+        self.begin_record(to, || received.expect("made because somebody watches"));
+        self.step(to, Input::Message { from, msg });
+    }
+
+    fn obey_user(&mut self, node: NodeId) {
+        self.user_pending[node.index()] = false;
+        if !self.outside.is_up(node) {
+            return;
+        }
+        if let Some((command, _)) = self.users.next(node) {
+            self.begin_record(node, || Happening::Command(format!("{command:?}")));
+            self.step(node, Input::Command(command));
+        }
+    }
+
+    /// Puts the next command of a user on the agenda.
+    fn ask_user(&mut self, node: NodeId) {
+        if self.user_pending[node.index()] || !self.outside.is_up(node) {
+            return;
+        }
+        let Some((_, wait)) = self.users.next(node) else { return };
+        let now = self.outside.now;
+        let at = match wait {
+            Wait::For(span) => now + span,
+            Wait::Until(span) => now.max(Time::ZERO + span),
+            Wait::Exponential(mean) => now + self.user_times.exponential(mean),
+        };
+        self.user_pending[node.index()] = true;
+        self.outside.agenda.push(at.0, Event::User(node));
+    }
+
+    /// One step of one node, and what follows from it. Its record has been begun.
+    fn step(&mut self, node: NodeId, input: Input<A>) {
+        let now = self.outside.now;
+        let command = match &input {
+            Input::Command(command) => Some(command.clone()),
+            _ => None,
+        };
+        self.outside.me = node;
+        let mut cx = Ctx::new(node, now, &mut self.choices, &mut self.outside);
+        let result = self.nodes[node.index()].step(&mut cx, input);
+        if cfg!(debug_assertions) {
+            self.nodes[node.index()].assert_invariants();
+        }
+        match result {
+            Ok(()) => self.tell(node, command),
+            Err(refusal) => self.refuse(refusal),
+        }
+        self.end_record();
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        assert!(self.outside.emitted.is_empty(), "a refusal has effects");
+        self.refused += 1;
+        if let Some(recorder) = &mut self.outside.recorder {
+            recorder.refused(refusal);
+        }
+    }
+
+    /// Tells monitor, observer and users what a step came to.
+    fn tell(&mut self, node: NodeId, command: Option<A::Command>) {
+        if command.is_none() && self.outside.emitted.is_empty() {
+            return;
+        }
+        let mut turn = None;
+        if let Some(command) = command {
+            self.fact(node, Fact::Command(&command));
+            turn = self.users.gave(node, &command).or(turn);
+        }
+        let mut emitted = std::mem::take(&mut self.outside.emitted);
+        for event in emitted.drain(..) {
+            self.fact(node, Fact::Event(&event));
+            turn = self.users.told(node, &event).or(turn);
+        }
+        self.outside.emitted = emitted;
+        self.ask_user(node);
+        if let Some(other) = turn {
+            self.ask_user(other);
+        }
+    }
+
+    fn fact(&mut self, node: NodeId, fact: Fact<'_, A::Command, A::Event>) {
+        self.observer.fact(self.outside.now, node, fact);
+        if let Err(violation) = self.monitor.observe(node, fact) {
+            self.violated(violation);
+        }
+    }
+
+    fn violated(&mut self, violation: Violation) {
+        if let Some(recorder) = &mut self.outside.recorder {
+            recorder.violated(&violation);
+        }
+        let properties = MonitorOf::<A>::PROPERTIES;
+        let index = properties.iter().position(|&property| property == violation.property);
+        let index = index.expect("a monitor judges the properties that it names");
+        self.violations[index].get_or_insert((self.outside.now, violation));
+    }
+
+    fn crash(&mut self, node: NodeId) {
+        if !self.outside.is_up(node) {
+            return;
+        }
+        self.outside.go_down(node);
+        self.begin_record(node, || Happening::Crash);
+        self.fact(node, Fact::Crashed);
+        self.end_record();
+        if let Some(other) = self.users.crashed(node) {
+            self.ask_user(other);
+        }
+        self.detect(node, Liveness::Down);
+    }
+
+    fn recover(&mut self, node: NodeId) {
+        if self.outside.is_up(node) {
+            return;
+        }
+        self.outside.come_up(node);
+        let incarnation = &mut self.incarnations[node.index()];
+        *incarnation += 1;
+        let stable = self.outside.stable.get(&node).cloned();
+        self.nodes[node.index()] = self.scene.boot(node, *incarnation, stable);
+        self.fact(node, Fact::Recovered);
+        self.begin_record(node, || Happening::Recover);
+        self.step(node, Input::Start);
+        self.detect(node, Liveness::Up);
+    }
+
+    /// Has the failure detector tell all others, where there is one and they listen.
+    fn detect(&mut self, peer: NodeId, now: Liveness) {
+        let Some(after) = self.outside.faults.detection.filter(|_| A::LISTENS.liveness) else {
+            return;
+        };
+        let at = self.outside.now + after;
+        for node in NodeId::first(self.nodes.len()).filter(|&node| node != peer) {
+            self.outside.agenda.push(at.0, Event::Detect { node, peer, now });
+        }
+    }
+
+    /// Begins a record, where somebody watches.
+    fn begin_record(&mut self, node: NodeId, happening: impl FnOnce() -> Happening) {
+        if let Some(recorder) = &mut self.outside.recorder {
+            recorder.begin(self.outside.now, node, happening());
+        }
+    }
+
+    fn end_record(&mut self) {
+        if let (Some(recorder), Some(write)) = (&mut self.outside.recorder, &mut self.write)
+            && let Some(record) = recorder.end()
+        {
+            write(record);
+        }
+    }
+
+    /// Writes down something that is no step of a node.
+    fn note(&mut self, node: NodeId, happening: impl FnOnce() -> Happening) {
+        self.begin_record(node, happening);
+        self.end_record();
+    }
+
+    /// Judges the end and says what the run came to.
+    pub fn finish(mut self) -> (Report, O) {
+        let owed = self.monitor.owed();
+        let at = owed.iter().next().unwrap_or(NodeId::at(0));
+        let verdict = self.monitor.settle();
+        let judged = match verdict {
+            Err(violation) if self.pace == Pace::Quiet || owed.is_empty() => Some(violation),
+            Err(violation) => Some(Violation {
+                text: format!("{} (in the time given)", violation.text),
+                ..violation
+            }),
+            Ok(()) => None,
+        };
+        if let Some(violation) = judged {
+            self.begin_record(at, || Happening::Settle);
+            self.violated(violation);
+            self.end_record();
+        }
+        let properties = MonitorOf::<A>::PROPERTIES.iter().zip(self.violations);
+        let verdicts = properties.map(|(&property, violation)| {
+            let verdict = match violation {
+                Some((at, violation)) => Verdict::Violated(at, violation),
+                None if self.monitor.claims(property) => Verdict::Holds,
+                None => Verdict::NotClaimed,
+            };
+            (property, verdict)
+        });
+        let counts = self.outside.counts;
+        let handled: u64 = counts.handled.iter().map(|&count| u64::from(count)).sum();
+        let report = Report {
+            events: self.events,
+            end: self.outside.now,
+            quiet: self.pace == Pace::Quiet,
+            messages: counts.messages,
+            sendings: counts.sendings.iter().map(|&count| u64::from(count)).sum(),
+            by_kind: counts.by_kind,
+            lost: counts.lost,
+            duplicated: counts.duplicated,
+            refused: self.refused,
+            handled_max: u64::from(counts.handled.iter().copied().max().unwrap_or(0)),
+            handled_mean: handled as f64 / counts.handled.len().max(1) as f64,
+            verdicts: verdicts.collect(),
+        };
+        (report, self.observer)
+    }
+}

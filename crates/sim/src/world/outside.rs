@@ -1,0 +1,225 @@
+//! What is outside of the nodes: the agenda, the network, the timers, and what is counted.
+
+use quorate_core::trace::Recorder;
+use quorate_core::{
+    Algorithm, Effect, Liveness, Message, NodeId, NodeSet, Scene, Sink, Span, Time, Topology,
+};
+use rustc_hash::FxHashMap;
+
+use super::stream;
+use crate::queue::Queue;
+use crate::{Draw, Faults, Network};
+
+/// Something on the agenda.
+pub(super) enum Event<A: Algorithm> {
+    /// A message arrives, or would.
+    Deliver { from: NodeId, to: NodeId, id: u32, lost: bool, msg: A::Msg },
+    /// A timer runs out, unless set anew or cancelled since.
+    Timer { node: NodeId, timer: A::Timer, setting: u64 },
+    /// A user gives its command.
+    User(NodeId),
+    /// A node stops.
+    Crash(NodeId),
+    /// A node comes up again.
+    Recover(NodeId),
+    /// A failure detector speaks to a node.
+    Detect { node: NodeId, peer: NodeId, now: Liveness },
+}
+
+/// What is counted.
+pub(super) struct Counts {
+    pub(super) messages: u64,
+    pub(super) by_kind: Vec<(&'static str, u64)>,
+    pub(super) lost: u64,
+    pub(super) duplicated: u64,
+    /// By node: messages sent and received.
+    pub(super) handled: Vec<u32>,
+    /// By node: sendings, a multicast counted once. The last one is the number of the message.
+    pub(super) sendings: Vec<u32>,
+}
+
+/// What is outside of the nodes.
+pub(super) struct Outside<'a, A: Algorithm> {
+    /// The time.
+    pub(super) now: Time,
+    /// Whose step it is.
+    pub(super) me: NodeId,
+    pub(super) agenda: Queue<Event<A>>,
+    pub(super) counts: Counts,
+    /// What the step told its user.
+    pub(super) emitted: Vec<A::Event>,
+    pub(super) recorder: Option<Recorder>,
+    pub(super) faults: &'a Faults,
+    /// What each node persisted last.
+    pub(super) stable: FxHashMap<NodeId, A::Stable>,
+    topology: &'a Topology,
+    network: &'a Network,
+    down: NodeSet,
+    /// The setting that counts of each timer that is set.
+    timers: FxHashMap<(NodeId, A::Timer), u64>,
+    settings: u64,
+    /// By link: when its last message arrives, where links keep the order and latencies vary.
+    link_busy_until: Vec<Time>,
+    latencies: Draw,
+    chances: Draw,
+}
+
+impl<'a, A: Algorithm> Outside<'a, A> {
+    pub(super) fn new(
+        scene: &'a Scene<A>,
+        network: &'a Network,
+        faults: &'a Faults,
+        seed: u64,
+    ) -> Self {
+        let count = scene.count();
+        let ordered = network.fifo && (network.latency.varies() || network.reorder > 0.0);
+        let links = if ordered { scene.topology.links() } else { 0 };
+        Self {
+            now: Time::ZERO,
+            me: NodeId::at(0),
+            agenda: Queue::new(),
+            counts: Counts {
+                messages: 0,
+                by_kind: A::META.kinds.iter().map(|&kind| (kind, 0)).collect(),
+                lost: 0,
+                duplicated: 0,
+                handled: vec![0; count],
+                sendings: vec![0; count],
+            },
+            emitted: Vec::new(),
+            recorder: None,
+            faults,
+            stable: FxHashMap::default(),
+            topology: &scene.topology,
+            network,
+            down: NodeSet::new(),
+            timers: FxHashMap::default(),
+            settings: 0,
+            link_busy_until: vec![Time::ZERO; links],
+            latencies: Draw::new(seed, stream::LATENCY),
+            chances: Draw::new(seed, stream::FAULTS),
+        }
+    }
+
+    pub(super) fn is_up(&self, node: NodeId) -> bool {
+        !self.down.contains(node)
+    }
+
+    /// The node stops, and its timers with it.
+    pub(super) fn go_down(&mut self, node: NodeId) {
+        self.down.insert(node);
+        self.timers.retain(|(owner, _), _| *owner != node);
+    }
+
+    pub(super) fn come_up(&mut self, node: NodeId) {
+        self.down.remove(node);
+    }
+
+    /// Are the two kept apart now?
+    pub(super) fn is_cut(&self, from: NodeId, to: NodeId) -> bool {
+        self.network.partitions.iter().any(|cut| cut.cuts(from, to, self.now))
+    }
+
+    /// Is this setting of the timer the one that counts? If so, it is used up.
+    pub(super) fn take_timer(&mut self, node: NodeId, timer: A::Timer, setting: u64) -> bool {
+        let counts = self.timers.get(&(node, timer)) == Some(&setting);
+        if counts {
+            self.timers.remove(&(node, timer));
+        }
+        counts
+    }
+
+    fn count(&mut self, kind: &'static str) {
+        self.counts.messages += 1;
+        self.counts.handled[self.me.index()] += 1;
+        let by_kind = &mut self.counts.by_kind;
+        // Kinds are constants: mostly the very same one is found, without comparing letters.
+        let known = by_kind.iter().position(|(known, _)| std::ptr::eq(*known, kind));
+        match known.or_else(|| by_kind.iter().position(|(known, _)| *known == kind)) {
+            Some(index) => by_kind[index].1 += 1,
+            None => by_kind.push((kind, 1)),
+        }
+    }
+
+    /// Puts one message on its way.
+    fn send(&mut self, to: NodeId, msg: A::Msg) {
+        let from = self.me;
+        self.count(msg.kind());
+        let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss);
+        let twice = !lost && self.chances.chance(self.network.duplicate);
+        let held_up = self.chances.chance(self.network.reorder);
+        let mut at = self.now + self.network.latency.draw(&mut self.latencies, from, to);
+        if held_up {
+            let mean = self.network.latency.mean();
+            at += mean + self.latencies.exponential(mean);
+        } else if !self.link_busy_until.is_empty() {
+            let link = self.topology.link(from, to).unwrap_or_else(|| no_link(from, to));
+            let free = &mut self.link_busy_until[link];
+            at = at.max(*free);
+            *free = at;
+        } else {
+            debug_assert!(self.topology.link(from, to).is_some(), "no link from {from} to {to}");
+        }
+        let id = self.counts.sendings[from.index()];
+        if twice {
+            self.counts.duplicated += 1;
+            let again = at + self.network.latency.draw(&mut self.latencies, from, to);
+            let msg = msg.clone();
+            self.agenda.push(again.0, Event::Deliver { from, to, id, lost: false, msg });
+        }
+        self.agenda.push(at.0, Event::Deliver { from, to, id, lost, msg });
+    }
+
+    fn set_timer(&mut self, timer: A::Timer, after: std::ops::Range<Span>) {
+        self.settings += 1;
+        let (node, setting) = (self.me, self.settings);
+        self.timers.insert((node, timer), setting);
+        let at = self.now + self.chances.between(after.start, after.end);
+        self.agenda.push(at.0, Event::Timer { node, timer, setting });
+    }
+}
+
+#[cold]
+fn no_link(from: NodeId, to: NodeId) -> usize {
+    panic!("node {from} sends to node {to}, to which it has no link")
+}
+
+impl<A: Algorithm> Sink<A> for Outside<'_, A> {
+    fn effect(&mut self, effect: Effect<A>) {
+        let me = self.me.index();
+        if matches!(effect, Effect::Send { .. } | Effect::Multicast { .. }) {
+            self.counts.sendings[me] += 1;
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.effect(&effect, u64::from(self.counts.sendings[me]));
+        }
+        match effect {
+            Effect::Send { to, msg } => self.send(to, msg),
+            Effect::Multicast { to, msg } => {
+                for to in &to {
+                    self.send(to, msg.clone());
+                }
+            }
+            Effect::SetTimer { timer, after } => self.set_timer(timer, after),
+            Effect::CancelTimer(timer) => {
+                self.timers.remove(&(self.me, timer));
+            }
+            Effect::Persist(stable) => {
+                self.stable.insert(self.me, stable);
+            }
+            Effect::Emit(event) => self.emitted.push(event),
+        }
+    }
+
+    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.step(step, fields);
+        }
+    }
+
+    fn chose(&mut self, choice: u32) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.chose(choice);
+        }
+    }
+}
