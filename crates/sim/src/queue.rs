@@ -1,28 +1,42 @@
 //! The agenda: what happens next, in order of time, and in order of scheduling within one instant.
 //!
 //! A hierarchical timing wheel (Varghese and Lauck, 1987). Level 0 has one slot per nanosecond of
-//! the current block of 64, level 1 one slot per block of 64, and so on up to all 64 bits. An
-//! event waits at the level of the highest digit in which its time differs from now, and moves to
-//! lower levels as that time comes near. All operations take constant time, however many events
+//! the current block of 256, level 1 one slot per block of 256, and so on up to all 64 bits. An
+//! event waits at the level of the highest digit in which its time differs from now. When the
+//! earliest slot is reached, its events are sorted if they are few, or all of one instant, and
+//! spread over the levels below otherwise. All operations take constant time, however many events
 //! wait; a binary heap pays a cache miss for every doubling.
 
-const BITS: u32 = 6;
+use std::collections::VecDeque;
+
+const BITS: u32 = 8;
 const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = 64usize.div_ceil(BITS as usize);
+const WORDS: usize = SLOTS / 64;
 const NONE: u32 = u32::MAX;
+/// So many events are sorted rather than spread.
+const FEW: u32 = 64;
 
 /// A queue of events by time; first in, first out among equal times.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
-    /// Nothing before this is left. Invariant: not after any event.
-    now: u64,
-    /// Which slots of a level are in use.
-    occupied: [u64; LEVELS],
-    /// The events of each slot, as a list in order of arrival.
+    /// The events of the slot that was reached, sorted.
+    ready: VecDeque<(u64, T)>,
+    /// Up to this time, events belong into `ready`. Waiting ones are placed by their difference from
+    /// it. Invariant: no waiting event is due by then, or in the slot that it is in.
+    ready_until: u64,
+    /// Which slots are in use, a bit each; lower levels first.
+    occupied: [u64; LEVELS * WORDS],
+    /// Which words of `occupied` are not 0.
+    occupied_words: u32,
+    /// The waiting events of each slot, as a list in order of arrival; lower levels first.
     slots: Vec<Slot>,
-    /// All events and free entries.
-    entries: Vec<Entry<T>>,
-    /// The first free entry.
+    /// When waiting events are due, and which one follows in the same slot. Apart from the items,
+    /// because walking a list touches only these.
+    links: Vec<Link>,
+    /// The events.
+    items: Vec<Option<T>>,
+    /// The first free entry of `links` and `items`.
     free: u32,
 }
 
@@ -30,102 +44,137 @@ pub(crate) struct Queue<T> {
 struct Slot {
     first: u32,
     last: u32,
+    count: u32,
+    earliest: u64,
+    latest: u64,
 }
 
-#[derive(Clone, Debug)]
-struct Entry<T> {
+const EMPTY: Slot = Slot { first: NONE, last: NONE, count: 0, earliest: u64::MAX, latest: 0 };
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
     time: u64,
     next: u32,
-    item: Option<T>,
 }
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
         Self {
-            now: 0,
-            occupied: [0; LEVELS],
-            slots: vec![Slot { first: NONE, last: NONE }; LEVELS * SLOTS],
-            entries: Vec::new(),
+            ready: VecDeque::new(),
+            ready_until: 0,
+            occupied: [0; LEVELS * WORDS],
+            occupied_words: 0,
+            slots: vec![EMPTY; LEVELS * SLOTS],
+            links: Vec::new(),
+            items: Vec::new(),
             free: NONE,
         }
     }
 
-    /// Schedules an item.
-    ///
-    /// # Panics
-    /// If the time is before that of an item already taken out.
+    /// Schedules an item, not before the last one that was taken out.
     pub(crate) fn push(&mut self, time: u64, item: T) {
-        assert!(time >= self.now, "an event is scheduled in the past");
-        let entry = Entry { time, next: NONE, item: Some(item) };
-        let index = if self.free == NONE {
-            self.entries.push(entry);
-            u32::try_from(self.entries.len() - 1).expect("fewer than 2^32 events wait")
+        if time <= self.ready_until {
+            let later = self.ready.partition_point(|(due, _)| *due <= time);
+            self.ready.insert(later, (time, item));
         } else {
-            let index = self.free;
-            let slot = &mut self.entries[index as usize];
-            self.free = slot.next;
-            *slot = entry;
-            index
-        };
-        self.link(index, time);
+            let index = self.store(time, item);
+            self.wait(index, time);
+        }
     }
 
     /// Takes out the next item, with its time.
     pub(crate) fn pop(&mut self) -> Option<(u64, T)> {
-        while self.occupied[0] == 0 {
-            self.descend()?;
-        }
-        let place = self.occupied[0].trailing_zeros() as usize;
-        let index = self.slots[place].first;
-        let entry = &mut self.entries[index as usize];
-        let item = entry.item.take().expect("a linked entry has an item");
-        self.now = entry.time;
-        self.slots[place].first = entry.next;
-        if entry.next == NONE {
-            self.occupied[0] &= !(1 << place);
-        }
-        entry.next = self.free;
-        self.free = index;
-        Some((self.now, item))
+        self.next_time()?;
+        self.ready.pop_front()
     }
 
-    /// Moves to the earliest waiting time and spreads its slot over the levels below.
-    fn descend(&mut self) -> Option<()> {
-        let level = self.occupied.iter().position(|&slots| slots != 0)?;
-        let digit = self.occupied[level].trailing_zeros() as usize;
-        self.occupied[level] &= !(1 << digit);
-        let first = self.slots[level * SLOTS + digit].first;
-        let mut earliest = u64::MAX;
-        let mut index = first;
-        while index != NONE {
-            let entry = &self.entries[index as usize];
-            earliest = earliest.min(entry.time);
-            index = entry.next;
+    /// When the next item is due.
+    pub(crate) fn next_time(&mut self) -> Option<u64> {
+        loop {
+            if let Some((time, _)) = self.ready.front() {
+                return Some(*time);
+            }
+            self.advance()?;
         }
-        self.now = earliest;
-        let mut index = first;
-        while index != NONE {
-            let entry = &mut self.entries[index as usize];
-            let (time, next) = (entry.time, entry.next);
-            entry.next = NONE;
-            self.link(index, time);
-            index = next;
+    }
+
+    fn store(&mut self, time: u64, item: T) -> u32 {
+        let link = Link { time, next: NONE };
+        if self.free == NONE {
+            self.links.push(link);
+            self.items.push(Some(item));
+            return u32::try_from(self.links.len() - 1).expect("fewer than 2^32 events wait");
+        }
+        let index = self.free;
+        let slot = &mut self.links[index as usize];
+        self.free = slot.next;
+        *slot = link;
+        self.items[index as usize] = Some(item);
+        index
+    }
+
+    /// Goes on to the earliest slot: makes its events ready, or spreads them over lower levels.
+    fn advance(&mut self) -> Option<()> {
+        if self.occupied_words == 0 {
+            return None;
+        }
+        let word = self.occupied_words.trailing_zeros() as usize;
+        let slot = word * 64 + self.occupied[word].trailing_zeros() as usize;
+        self.occupied[word] &= !(1 << (slot % 64));
+        if self.occupied[word] == 0 {
+            self.occupied_words &= !(1 << word);
+        }
+        let Slot { first, last, count, earliest, latest } =
+            std::mem::replace(&mut self.slots[slot], EMPTY);
+        if earliest == latest || count <= FEW {
+            self.ready_until = latest;
+            self.make_ready(first, last);
+            // Stable, so that equal times stay in order of arrival.
+            if earliest < latest {
+                self.ready.make_contiguous().sort_by_key(|(time, _)| *time);
+            }
+        } else {
+            self.ready_until = earliest;
+            let mut index = first;
+            while index != NONE {
+                let Link { time, next } = self.links[index as usize];
+                self.links[index as usize].next = NONE;
+                self.wait(index, time);
+                index = next;
+            }
         }
         Some(())
     }
 
+    /// Moves the items of a list to `ready`, and its entries to the free ones.
+    fn make_ready(&mut self, first: u32, last: u32) {
+        let mut index = first;
+        while index != NONE {
+            let Link { time, next } = self.links[index as usize];
+            let item = self.items[index as usize].take().expect("what waits is there");
+            self.ready.push_back((time, item));
+            index = next;
+        }
+        self.links[last as usize].next = self.free;
+        self.free = first;
+    }
+
     /// Appends an entry to the slot in which its time waits.
-    fn link(&mut self, index: u32, time: u64) {
-        let level = (63 - ((time ^ self.now) | 1).leading_zeros()) / BITS;
+    fn wait(&mut self, index: u32, time: u64) {
+        let level = (63 - ((time ^ self.ready_until) | 1).leading_zeros()) / BITS;
         let digit = (time >> (level * BITS)) as usize % SLOTS;
-        let used = &mut self.occupied[level as usize];
-        let slot = &mut self.slots[level as usize * SLOTS + digit];
-        if *used & (1 << digit) == 0 {
-            *used |= 1 << digit;
+        let place = level as usize * SLOTS + digit;
+        let slot = &mut self.slots[place];
+        if slot.count == 0 {
+            self.occupied[place / 64] |= 1 << (place % 64);
+            self.occupied_words |= 1 << (place / 64);
             slot.first = index;
         } else {
-            self.entries[slot.last as usize].next = index;
+            self.links[slot.last as usize].next = index;
         }
+        slot.count += 1;
+        slot.earliest = slot.earliest.min(time);
+        slot.latest = slot.latest.max(time);
         slot.last = index;
     }
 }
@@ -173,6 +222,6 @@ mod tests {
             queue.pop();
             queue.pop();
         }
-        assert_eq!(queue.entries.len(), 2);
+        assert_eq!(queue.items.len(), 2);
     }
 }

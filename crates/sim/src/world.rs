@@ -9,7 +9,7 @@ use quorate_core::{
 };
 
 use crate::{Crash, Draw, Faults, Network, Recovery, Report, Verdict};
-use outside::{Event, Outside};
+use outside::{Event, Outside, Traffic};
 
 /// The streams of random numbers of a run; see [`Draw::new`].
 mod stream {
@@ -34,7 +34,7 @@ impl<C, E> Observer<C, E> for () {
 pub enum Pace {
     /// Something is still to happen.
     More,
-    /// Nothing will happen any more.
+    /// Nothing will happen any more, or not in the time given.
     Quiet,
 }
 
@@ -157,20 +157,23 @@ where
     /// Handles up to `events` events, none of them after `until`.
     pub fn run(&mut self, events: u64, until: Time) -> Pace {
         for _ in 0..events {
-            let Some((at, event)) = self.outside.agenda.pop() else {
-                self.pace = Pace::Quiet;
-                break;
-            };
-            if at > until.0 {
-                self.outside.agenda.push(at, event);
-                self.outside.now = until;
-                return Pace::Quiet;
+            match self.outside.agenda.next_time() {
+                None => {
+                    self.pace = Pace::Quiet;
+                    return Pace::Quiet;
+                }
+                Some(at) if at > until.0 => {
+                    self.outside.now = until;
+                    return Pace::Quiet;
+                }
+                Some(at) => self.outside.now = Time(at),
             }
-            self.outside.now = Time(at);
-            self.events += 1;
-            self.handle(event);
+            if let Some((_, event)) = self.outside.agenda.pop() {
+                self.events += 1;
+                self.handle(event);
+            }
         }
-        self.pace
+        Pace::More
     }
 
     /// Runs until nothing happens any more, starting first.
@@ -207,7 +210,7 @@ where
             self.note(to, || Happening::Lose(parcel(&msg)));
             return;
         }
-        self.outside.counts.handled[to.index()] += 1;
+        self.outside.counts.traffic[to.index()].received += 1;
         let received = self.write.is_some().then(|| Happening::Receive(parcel(&msg)));
         self.begin_record(to, || received.expect("made because somebody watches"));
         self.step(to, Input::Message { from, msg });
@@ -396,19 +399,19 @@ where
             (property, verdict)
         });
         let counts = self.outside.counts;
-        let handled: u64 = counts.handled.iter().map(|&count| u64::from(count)).sum();
+        let handled = || counts.traffic.iter().map(Traffic::handled);
         let report = Report {
             events: self.events,
             end: self.outside.now,
             quiet: self.pace == Pace::Quiet,
             messages: counts.messages,
-            sendings: counts.sendings.iter().map(|&count| u64::from(count)).sum(),
+            sendings: counts.traffic.iter().map(|node| u64::from(node.sendings)).sum(),
+            handled_max: handled().max().unwrap_or(0),
+            handled_mean: handled().sum::<u64>() as f64 / counts.traffic.len().max(1) as f64,
             by_kind: counts.by_kind,
             lost: counts.lost,
             duplicated: counts.duplicated,
             refused: self.refused,
-            handled_max: u64::from(counts.handled.iter().copied().max().unwrap_or(0)),
-            handled_mean: handled as f64 / counts.handled.len().max(1) as f64,
             verdicts: verdicts.collect(),
         };
         (report, self.observer)

@@ -210,7 +210,7 @@ enum Phase {
     /// It leads.
     Leader,
     /// It has been told who leads.
-    Follower(Rank),
+    Follower,
 }
 
 impl Protocol for ChangRoberts {
@@ -301,7 +301,7 @@ impl ChangRoberts {
         if leader == self.rank {
             return cx.trace("announced", &[]);
         }
-        self.phase = Phase::Follower(leader);
+        self.phase = Phase::Follower;
         cx.trace("learn", &[("id", u64::from(leader.id()))]);
         cx.emit(Event::Following(leader));
         cx.send(self.next, Msg::Elected(leader));

@@ -32,10 +32,24 @@ pub(super) struct Counts {
     pub(super) by_kind: Vec<(&'static str, u64)>,
     pub(super) lost: u64,
     pub(super) duplicated: u64,
-    /// By node: messages sent and received.
-    pub(super) handled: Vec<u32>,
-    /// By node: sendings, a multicast counted once. The last one is the number of the message.
-    pub(super) sendings: Vec<u32>,
+    /// By node.
+    pub(super) traffic: Vec<Traffic>,
+}
+
+/// What one node sent and received.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Traffic {
+    /// A multicast counts once: the number of the last message.
+    pub(super) sendings: u32,
+    /// A multicast counts for each receiver.
+    pub(super) sent: u32,
+    pub(super) received: u32,
+}
+
+impl Traffic {
+    pub(super) fn handled(&self) -> u64 {
+        u64::from(self.sent) + u64::from(self.received)
+    }
 }
 
 /// What is outside of the nodes.
@@ -83,10 +97,10 @@ impl<'a, A: Algorithm> Outside<'a, A> {
                 by_kind: A::META.kinds.iter().map(|&kind| (kind, 0)).collect(),
                 lost: 0,
                 duplicated: 0,
-                handled: vec![0; count],
-                sendings: vec![0; count],
+                traffic: vec![Traffic::default(); count],
             },
-            emitted: Vec::new(),
+            // A step tells its user one thing at most, in nearly all algorithms.
+            emitted: Vec::with_capacity(4),
             recorder: None,
             faults,
             stable: FxHashMap::default(),
@@ -131,7 +145,7 @@ impl<'a, A: Algorithm> Outside<'a, A> {
 
     fn count(&mut self, kind: &'static str) {
         self.counts.messages += 1;
-        self.counts.handled[self.me.index()] += 1;
+        self.counts.traffic[self.me.index()].sent += 1;
         let by_kind = &mut self.counts.by_kind;
         // Kinds are constants: mostly the very same one is found, without comparing letters.
         let known = by_kind.iter().position(|(known, _)| std::ptr::eq(*known, kind));
@@ -160,7 +174,7 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         } else {
             debug_assert!(self.topology.link(from, to).is_some(), "no link from {from} to {to}");
         }
-        let id = self.counts.sendings[from.index()];
+        let id = self.counts.traffic[from.index()].sendings;
         if twice {
             self.counts.duplicated += 1;
             let again = at + self.network.latency.draw(&mut self.latencies, from, to);
@@ -188,10 +202,10 @@ impl<A: Algorithm> Sink<A> for Outside<'_, A> {
     fn effect(&mut self, effect: Effect<A>) {
         let me = self.me.index();
         if matches!(effect, Effect::Send { .. } | Effect::Multicast { .. }) {
-            self.counts.sendings[me] += 1;
+            self.counts.traffic[me].sendings += 1;
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.effect(&effect, u64::from(self.counts.sendings[me]));
+            recorder.effect(&effect, u64::from(self.counts.traffic[me].sendings));
         }
         match effect {
             Effect::Send { to, msg } => self.send(to, msg),
