@@ -1,1 +1,4 @@
 //! Experiments, pictures and replay over all engines.
+
+pub mod diagram;
+pub mod trace_file;

@@ -1,0 +1,331 @@
+//! The space-time diagram of a run, derived from its trace alone.
+//!
+//! A [`Picture`] is what there is to be seen, without coordinates: who sent what to whom, when it
+//! left and when it arrived (or that it did not), who wanted, was inside or led, who was down, and
+//! what a monitor found. [`Picture::svg`] draws it on a true time axis, [`Picture::unicode`] on a
+//! terminal. A simulated run, a counterexample and a run of a cluster are the same kind of trace,
+//! hence the same picture.
+
+mod labels;
+mod lanes;
+mod layout;
+mod legend;
+mod listing;
+mod reading;
+mod svg;
+mod unicode;
+
+use std::fmt;
+
+use quorate_core::trace::Record;
+use quorate_core::{NodeId, Time};
+
+pub use listing::listing;
+
+/// The most arrows that are drawn as SVG: browsers become slow beyond.
+pub const ARROWS_MAX: usize = 10_000;
+/// The most process lines that are drawn as SVG.
+pub const LINES_MAX: usize = 200;
+
+/// What there is to be seen in a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Picture {
+    /// How many process lines.
+    pub nodes: usize,
+    /// When the first thing happened.
+    pub start: Time,
+    /// When the last thing happened.
+    pub end: Time,
+    /// The kinds of messages, in the order in which they first occur.
+    pub kinds: Vec<String>,
+    /// The messages, one per receiver and per copy received, in the order of their sending.
+    pub arrows: Vec<Arrow>,
+    /// What nodes were doing for a while.
+    pub bars: Vec<Bar>,
+    /// When nodes were down.
+    pub outages: Vec<Outage>,
+    /// All that happened, in order; for drawings with one row per event, and for marks.
+    pub events: Vec<Event>,
+    /// The first violation.
+    pub violation: Option<Fault>,
+}
+
+/// A message on its way to one receiver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrow {
+    /// Who sent it.
+    pub from: NodeId,
+    /// Whom to.
+    pub to: NodeId,
+    /// The how manieth sending of that node it was.
+    pub id: u64,
+    /// When it left; none if it had left before the trace began.
+    pub sent: Option<Time>,
+    /// What became of it.
+    pub fate: Fate,
+    /// Its kind, as an index of [`Picture::kinds`].
+    pub kind: usize,
+    /// All of it.
+    pub text: String,
+    /// The arrow of which this one is a further copy, as an index of [`Picture::arrows`].
+    pub copy_of: Option<usize>,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It arrived.
+    Received(Time),
+    /// It was lost, or arrived when nobody was there.
+    Lost(Time),
+    /// It was under way when the trace ended.
+    InFlight,
+}
+
+/// What a node was doing for a while.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bar {
+    /// Who.
+    pub node: NodeId,
+    /// What.
+    pub phase: Phase,
+    /// Since when.
+    pub from: Time,
+    /// Until when.
+    pub until: Time,
+    /// It was still doing so when the trace ended.
+    pub is_open: bool,
+    /// What began it, as the trace says it.
+    pub text: String,
+}
+
+/// What a node can be seen to be doing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Phase {
+    /// It wants to enter.
+    Wanting,
+    /// It is inside the critical section.
+    Inside,
+    /// It leads.
+    Leading,
+}
+
+/// A time in which a node was down.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outage {
+    /// Who.
+    pub node: NodeId,
+    /// When it crashed.
+    pub from: Time,
+    /// When it recovered, if it did.
+    pub until: Option<Time>,
+}
+
+/// Something that happened at a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When.
+    pub at: Time,
+    /// Where.
+    pub node: NodeId,
+    /// What.
+    pub what: What,
+    /// The steps of the paper that it was.
+    pub steps: Vec<String>,
+}
+
+/// What can happen at a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// Messages left, as indices of [`Picture::arrows`].
+    Send(Vec<usize>),
+    /// A message arrived.
+    Receive(usize),
+    /// A message to the node was lost.
+    Lose(usize),
+    /// Anything else, in the words of the trace.
+    Mark(Mark, String),
+}
+
+/// What happens at a node without a message.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Mark {
+    /// It crashed.
+    Crash,
+    /// It came up again.
+    Recover,
+    /// Its user wished something.
+    Wish,
+    /// Its user wished something in vain.
+    Refused,
+    /// Its user was told something.
+    Told,
+    /// A timer ran out.
+    Timer,
+    /// A failure detector spoke.
+    Detector,
+    /// A view was installed.
+    View,
+    /// A monitor found fault with what it did.
+    Violation,
+}
+
+/// A property does not hold any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// Since when.
+    pub at: Time,
+    /// Whose step broke it.
+    pub node: NodeId,
+    /// Which property.
+    pub property: String,
+    /// How that shows.
+    pub text: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} violated at {:?}: {}", self.property, self.at, self.text)
+    }
+}
+
+/// The words around a drawing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Style {
+    /// Above the drawing.
+    pub title: String,
+    /// Under the title; [`Picture::summary`] if empty.
+    pub caption: String,
+}
+
+/// The run does not fit into a picture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TooLarge {
+    /// It has so many messages.
+    Arrows(usize),
+    /// It has so many nodes.
+    Lines(usize),
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, what, max) = match self {
+            Self::Arrows(count) => (count, "messages", ARROWS_MAX),
+            Self::Lines(count) => (count, "nodes", LINES_MAX),
+        };
+        write!(f, "the run has {count} {what}, and a picture shows at most {max}")
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+impl Picture {
+    /// Reads a picture out of the trace of a run of so many nodes. Records that name other nodes
+    /// are passed over.
+    #[must_use]
+    pub fn from_trace(nodes: usize, records: &[Record]) -> Self {
+        reading::read(nodes, records)
+    }
+
+    /// Draws it as a self-contained SVG file: process lines from left to right on a true time axis.
+    ///
+    /// # Errors
+    /// If there is more than a picture can hold.
+    pub fn svg(&self, style: &Style) -> Result<String, TooLarge> {
+        if self.arrows.len() > ARROWS_MAX {
+            return Err(TooLarge::Arrows(self.arrows.len()));
+        }
+        if self.nodes > LINES_MAX {
+            return Err(TooLarge::Lines(self.nodes));
+        }
+        Ok(svg::draw(self, style))
+    }
+
+    /// Draws it for a terminal of `width` columns: process lines from top to bottom, one row per
+    /// event, and a lane for every message under way.
+    #[must_use]
+    pub fn unicode(&self, width: usize) -> String {
+        unicode::draw(self, width)
+    }
+
+    /// The basic numbers of the run, in a line.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let originals = || self.arrows.iter().filter(|arrow| arrow.copy_of.is_none());
+        let count = originals().count();
+        let mut parts = vec![plural(self.nodes, "node"), plural(count, "message")];
+        if self.kinds.len() > 1 {
+            let of_kind = |kind| originals().filter(|arrow| arrow.kind == kind).count();
+            let kinds = self.kinds.iter().enumerate();
+            let kinds: Vec<_> = kinds.map(|(i, name)| format!("{} {name}", of_kind(i))).collect();
+            parts[1] += &format!(" ({})", kinds.join(", "));
+        }
+        let lost = self.arrows.iter().filter(|arrow| matches!(arrow.fate, Fate::Lost(_))).count();
+        let flying = self.arrows.iter().filter(|arrow| arrow.fate == Fate::InFlight).count();
+        let copies = self.arrows.len() - count;
+        for (count, what) in [(lost, "lost"), (copies, "duplicated"), (flying, "still under way")] {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
+        }
+        parts.push(format!("{} time units", rounded(self.end.since(self.start).in_units(), 3)));
+        parts.join(" · ")
+    }
+
+    /// What is written at an arrow: its kind, and what it carries if that is short.
+    fn words(&self, arrow: &Arrow) -> (&str, Option<String>) {
+        (&self.kinds[arrow.kind], detail(&arrow.text))
+    }
+
+    /// Kind and content of an arrow in one.
+    fn name(&self, arrow: &Arrow) -> String {
+        match self.words(arrow) {
+            (kind, Some(detail)) => format!("{kind} {detail}"),
+            (kind, None) => kind.to_string(),
+        }
+    }
+}
+
+/// The longest content of a message that is written at its arrow.
+const DETAIL_CHARS_MAX: usize = 10;
+
+/// What stands in the parentheses of `Request(3.1)`, if it is short.
+fn detail(text: &str) -> Option<String> {
+    let (_, inner) = text.split_once('(')?;
+    let inner = inner.strip_suffix(')')?;
+    let is_short = inner.chars().count() <= DETAIL_CHARS_MAX;
+    (is_short && !inner.is_empty()).then(|| printable(inner))
+}
+
+/// Text from a trace, made fit for a terminal: nothing in it moves the cursor.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '·' } else { c }).collect()
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// A number with at most so many digits after the point.
+fn rounded(number: f64, digits: usize) -> String {
+    let text = format!("{number:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    }
+}
+
+/// Breaks text between words into lines of at most `chars` characters, where words permit.
+fn wrap(text: &str, chars: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= chars => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}

@@ -1,0 +1,339 @@
+//! The drawing for a terminal: time runs down, one row per event, what happened written beside it.
+
+use std::fmt::Write;
+
+use quorate_core::NodeId;
+
+use super::lanes::Lanes;
+use super::reading::{Change, change};
+use super::{Event, Mark, Phase, Picture, What, printable, rounded, wrap};
+
+/// The least number of columns for the time.
+const LEFT_MIN: usize = 6;
+/// Columns kept for the words.
+const WORDS_MIN: usize = 26;
+const LANE: char = '┊';
+
+pub(super) fn draw(picture: &Picture, width: usize) -> String {
+    let times = picture.events.iter().map(|event| time(event).len() + 2);
+    let left = times.max().unwrap_or(0).max(LEFT_MIN);
+    let lanes = Lanes::new(picture, left, width.saturating_sub(WORDS_MIN));
+    let mut drawing = Drawing {
+        picture,
+        lanes,
+        left,
+        width: width.max(left + WORDS_MIN),
+        doing: vec![Doing::Other; picture.nodes],
+        under_way: Vec::new(),
+        out: String::new(),
+    };
+    drawing.boot();
+    drawing.paragraph(&picture.summary());
+    drawing.head();
+    let mut before = None;
+    for (number, event) in picture.events.iter().enumerate() {
+        let is_new = before != Some(event.at);
+        if is_new && before.is_some() {
+            drawing.pause();
+        }
+        before = Some(event.at);
+        drawing.event(number, event, is_new);
+    }
+    drawing.foot();
+    drawing.out
+}
+
+/// What a node is doing, as its column shows it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Other,
+    Down,
+    Seen(Phase),
+}
+
+impl Doing {
+    const fn sign(self) -> char {
+        match self {
+            Self::Other => '│',
+            Self::Down => ' ',
+            Self::Seen(Phase::Wanting) => '░',
+            Self::Seen(Phase::Inside) => '█',
+            Self::Seen(Phase::Leading) => '★',
+        }
+    }
+}
+
+struct Drawing<'a> {
+    picture: &'a Picture,
+    lanes: Option<Lanes>,
+    left: usize,
+    width: usize,
+    doing: Vec<Doing>,
+    /// Arrows with a lane, from sending to last arrival.
+    under_way: Vec<usize>,
+    out: String,
+}
+
+impl Drawing<'_> {
+    /// Who is inside from the start is known from its bar only.
+    fn boot(&mut self) {
+        for bar in &self.picture.bars {
+            if bar.text.starts_with("holds") {
+                self.doing[bar.node.index()] = Doing::Seen(bar.phase);
+            }
+        }
+    }
+
+    fn head(&mut self) {
+        let Some(lanes) = &self.lanes else { return };
+        let mut row: Vec<char> = "time".chars().collect();
+        row.resize(lanes.width, ' ');
+        for (node, column) in lanes.nodes() {
+            for (i, digit) in node.to_string().chars().enumerate() {
+                row.splice((column + i).min(row.len())..(column + i + 1).min(row.len()), [digit]);
+            }
+        }
+        let row: String = row.into_iter().collect();
+        self.line("", row);
+    }
+
+    /// A row between two instants: who does what, and what is under way.
+    fn pause(&mut self) {
+        if self.lanes.is_some() {
+            let row = self.row();
+            self.line("", row.into_iter().collect());
+        }
+    }
+
+    fn event(&mut self, number: usize, event: &Event, is_new: bool) {
+        if let What::Mark(mark, text) = &event.what {
+            self.change(event.node, *mark, text);
+        }
+        let mut row = self.row();
+        match &event.what {
+            What::Send(arrows) => self.send(&mut row, event.node, arrows),
+            What::Receive(arrow) => self.arrive(&mut row, number, *arrow, event.node),
+            What::Lose(arrow) => self.lose(&mut row, number, *arrow),
+            What::Mark(mark, text) => self.mark(&mut row, event.node, *mark, text),
+        }
+        let mut row: String = row.into_iter().collect();
+        row.push_str("  ");
+        row.push_str(&self.words(event));
+        let time = if is_new { time(event) } else { String::new() };
+        self.line(&time, row);
+    }
+
+    fn change(&mut self, node: NodeId, mark: Mark, text: &str) {
+        let doing = &mut self.doing[node.index()];
+        match change(mark, text) {
+            Some(Change::Begin(phase)) => *doing = Doing::Seen(phase),
+            Some(Change::End | Change::Up) => *doing = Doing::Other,
+            Some(Change::Down) => *doing = Doing::Down,
+            None => {}
+        }
+    }
+
+    /// The columns as they are when nothing happens.
+    fn row(&self) -> Vec<char> {
+        let Some(lanes) = &self.lanes else { return vec![' '; self.left.saturating_sub(2)] };
+        let mut row = vec![' '; lanes.width];
+        for (node, column) in lanes.nodes() {
+            row[column] = self.doing[node.index()].sign();
+        }
+        for &arrow in &self.under_way {
+            if let Some(lane) = lanes.lane(self.picture, arrow) {
+                row[lane] = LANE;
+            }
+        }
+        row
+    }
+
+    fn send(&mut self, row: &mut [char], node: NodeId, arrows: &[usize]) {
+        let Some(lanes) = &self.lanes else { return };
+        let own = lanes.node(node);
+        let mut targets: Vec<_> =
+            arrows.iter().filter_map(|&arrow| lanes.lane(self.picture, arrow)).collect();
+        targets.sort_unstable();
+        let (left, right) = (targets.first().copied(), targets.last().copied());
+        let to_left = left.filter(|&lane| lane < own);
+        let to_right = right.filter(|&lane| lane > own);
+        let before = to_left.map_or(own, |lane| lane + 1)..own;
+        let after = own + 1..to_right.unwrap_or(own + 1);
+        for column in before.chain(after) {
+            row[column] = crossing(row[column]);
+        }
+        for lane in targets {
+            row[lane] = match lane {
+                lane if Some(lane) == to_left => '╭',
+                lane if Some(lane) == to_right => '╮',
+                _ => '┬',
+            };
+        }
+        if row[own] == '│' {
+            row[own] = match (to_left, to_right) {
+                (Some(_), Some(_)) => '┼',
+                (Some(_), None) => '┤',
+                (None, Some(_)) => '├',
+                (None, None) => '│',
+            };
+        }
+        let has_lane = |arrow: &usize| lanes.lane(self.picture, *arrow).is_some();
+        self.under_way.extend(arrows.iter().copied().filter(has_lane));
+    }
+
+    fn arrive(&mut self, row: &mut [char], number: usize, arrow: usize, node: NodeId) {
+        let Some(lanes) = &self.lanes else { return };
+        let own = lanes.node(node);
+        let from = self.picture.arrows[arrow].from;
+        let is_last = lanes.is_last(self.picture, arrow, number);
+        let lane = lanes.lane(self.picture, arrow);
+        let from_left = from < node;
+        let start = match lane {
+            Some(lane) => lane,
+            None if from == node => return,
+            // Without a lane only the end is drawn.
+            None => {
+                if from_left {
+                    own - 3
+                } else {
+                    own + 3
+                }
+            }
+        };
+        let between = if from_left { start + 1..own - 1 } else { own + 2..start };
+        for column in between {
+            row[column] = crossing(row[column]);
+        }
+        row[start] = match (lane, from_left, is_last) {
+            (None, ..) => '╌',
+            (_, true, true) => '╰',
+            (_, true, false) => '├',
+            (_, false, true) => '╯',
+            (_, false, false) => '┤',
+        };
+        if from_left {
+            row[own - 1] = '▶';
+        } else {
+            row[own + 1] = '◀';
+        }
+        self.finish(arrow, is_last);
+    }
+
+    fn lose(&mut self, row: &mut [char], number: usize, arrow: usize) {
+        let Some(lanes) = &self.lanes else { return };
+        if let Some(lane) = lanes.lane(self.picture, arrow) {
+            row[lane] = '✗';
+        }
+        let is_last = lanes.is_last(self.picture, arrow, number);
+        self.finish(arrow, is_last);
+    }
+
+    fn finish(&mut self, arrow: usize, is_last: bool) {
+        let original = self.picture.arrows[arrow].copy_of.unwrap_or(arrow);
+        if is_last {
+            self.under_way.retain(|&arrow| arrow != original);
+        }
+    }
+
+    fn mark(&self, row: &mut [char], node: NodeId, mark: Mark, text: &str) {
+        let Some(lanes) = &self.lanes else { return };
+        let own = &mut row[lanes.node(node)];
+        *own = match (mark, change(mark, text)) {
+            (Mark::Crash, _) => '✗',
+            (Mark::Recover, _) => '○',
+            (Mark::Refused, _) => '×',
+            (_, None) if *own == '│' => '●',
+            _ => *own,
+        };
+    }
+
+    fn words(&self, event: &Event) -> String {
+        let node = event.node;
+        let name = |arrow: usize| self.picture.name(&self.picture.arrows[arrow]);
+        let text = match &event.what {
+            What::Send(arrows) => {
+                let to = |&arrow: &usize| self.picture.arrows[arrow].to.to_string();
+                let to: Vec<_> = arrows.iter().map(to).collect();
+                let name = arrows.first().map_or_else(String::new, |&arrow| name(arrow));
+                format!("{node} sends {name} to {}", to.join(", "))
+            }
+            What::Receive(arrow) => {
+                let copy = self.picture.arrows[*arrow].copy_of.map_or("", |_| " again");
+                let from = self.picture.arrows[*arrow].from;
+                format!("{node} receives {} from {from}{copy}", name(*arrow))
+            }
+            What::Lose(arrow) => {
+                let from = self.picture.arrows[*arrow].from;
+                let is_down = self.doing[node.index()] == Doing::Down;
+                let why = if is_down { format!(": {node} is down") } else { String::new() };
+                format!("{} from {from} to {node} is lost{why}", name(*arrow))
+            }
+            What::Mark(_, text) => format!("{node} {text}"),
+        };
+        let steps = event.steps.join(", ");
+        let steps = if steps.is_empty() { steps } else { format!(" · {steps}") };
+        printable(&format!("{text}{steps}"))
+    }
+
+    fn foot(&mut self) {
+        let flying = self.under_way.len();
+        if flying > 0 && self.lanes.is_some() {
+            self.pause();
+        }
+        let signs = [
+            (Phase::Wanting, "░ wanting"),
+            (Phase::Inside, "█ inside"),
+            (Phase::Leading, "★ leading"),
+        ];
+        let seen = |phase| self.picture.bars.iter().any(|bar| bar.phase == phase);
+        let mut signs: Vec<_> =
+            signs.into_iter().filter(|(phase, _)| seen(*phase)).map(|(_, words)| words).collect();
+        let has_loss =
+            |event: &Event| matches!(event.what, What::Lose(_) | What::Mark(Mark::Crash, _));
+        if self.picture.events.iter().any(has_loss) {
+            signs.push("✗ lost or crashed");
+        }
+        signs.push("┊ under way");
+        self.line("", signs.join("   "));
+        let verdict = match &self.picture.violation {
+            Some(fault) => format!("✗ {fault}"),
+            None => "no violation".to_string(),
+        };
+        self.paragraph(&verdict);
+    }
+
+    /// Appends text, wrapped to the width.
+    fn paragraph(&mut self, text: &str) {
+        for line in wrap(&printable(text), self.width) {
+            let _ = writeln!(self.out, "{line}");
+        }
+    }
+
+    /// Appends a line, cut to the width, with the time in front of it if there is one.
+    fn line(&mut self, time: &str, line: String) {
+        let mut chars: Vec<char> = line.chars().collect();
+        if !time.is_empty() {
+            let time = format!("{time:<width$}", width = self.left);
+            chars.splice(..self.left.min(chars.len()), time.chars());
+        }
+        if chars.len() > self.width {
+            chars.truncate(self.width.saturating_sub(1));
+            chars.push('…');
+        }
+        let line: String = chars.into_iter().collect();
+        let _ = writeln!(self.out, "{}", line.trim_end());
+    }
+}
+
+fn time(event: &Event) -> String {
+    rounded(event.at.in_units(), 3)
+}
+
+/// What a horizontal stroke makes of what it crosses.
+const fn crossing(below: char) -> char {
+    match below {
+        ' ' | '─' => '─',
+        '│' | LANE => '┼',
+        bar => bar,
+    }
+}

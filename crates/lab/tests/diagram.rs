@@ -1,0 +1,213 @@
+//! The pictures of a few runs, byte for byte, and that no trace breaks one.
+//!
+//! `UPDATE=1` rewrites the files under `golden`. Look at them before you keep them.
+#![allow(clippy::unwrap_used, reason = "what is unexpected here is a failed test")]
+
+#[path = "diagram/driver.rs"]
+mod driver;
+#[path = "diagram/runs.rs"]
+mod runs;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use quorate_core::trace::{Happening, Outcome, Parcel, Record};
+use quorate_core::{NodeId, Time};
+use quorate_lab::diagram::{Fate, Mark, Phase, Picture, Style, TooLarge, What, listing};
+
+fn golden(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap();
+    assert!(found == expected, "{name} differs; UPDATE=1 rewrites it");
+}
+
+fn draw(name: &str, title: &str, nodes: usize, records: &[Record]) -> Picture {
+    let picture = Picture::from_trace(nodes, records);
+    let style = Style { title: title.into(), caption: String::new() };
+    let svg = picture.svg(&style).unwrap();
+    assert_well_formed(&svg);
+    golden(&format!("{name}.svg"), &svg);
+    golden(&format!("{name}.txt"), &picture.unicode(100));
+    picture
+}
+
+#[test]
+fn ricart_agrawala_as_a_picture() {
+    let records = runs::ricart_agrawala(3, &[(0, 1), (5, 2)], runs::uneven);
+    let picture = draw("ricart_agrawala", "Ricart-Agrawala: 2 waits for 1", 3, &records);
+    golden("ricart_agrawala_listing.txt", &listing(&records));
+    let phases: Vec<_> = picture.bars.iter().map(|bar| (bar.node.number(), bar.phase)).collect();
+    let expected =
+        [(1, Phase::Wanting), (2, Phase::Wanting), (1, Phase::Inside), (2, Phase::Inside)];
+    assert_eq!(phases, expected);
+    assert!(picture.violation.is_none());
+    assert_eq!(picture.summary(), "3 nodes · 8 messages (4 REQUEST, 4 REPLY) · 5.3 time units");
+}
+
+#[test]
+fn five_nodes_fill_a_picture() {
+    let records = runs::ricart_agrawala(5, &[(0, 1), (5, 4), (30, 2)], runs::uneven);
+    draw("ricart_agrawala_5", "Ricart-Agrawala, five nodes", 5, &records);
+}
+
+#[test]
+fn a_violation_turns_the_strip_red() {
+    let records = runs::ricart_agrawala(3, &[(0, 1), (5, 2)], runs::doubling);
+    let picture = draw("violation", "Ricart-Agrawala, a reply comes twice", 3, &records);
+    let fault = picture.violation.as_ref().unwrap();
+    let text = "safety violated at 2.8: node 2 enters while node 1 is inside";
+    assert_eq!((fault.node, fault.to_string()), (NodeId::at(1), text.to_string()));
+    assert_eq!(picture.arrows.iter().filter(|arrow| arrow.copy_of.is_some()).count(), 1);
+}
+
+#[test]
+fn a_crash_and_a_loss_are_seen() {
+    let picture = draw("bully", "Bully: 5 crashes, 4 leads until 5 is back", 5, &runs::bully());
+    let outages: Vec<_> =
+        picture.outages.iter().map(|outage| (outage.node.number(), outage.until)).collect();
+    assert_eq!(outages, [(5, Some(Time(7_500_000)))]);
+    let lost = picture.arrows.iter().filter(|arrow| matches!(arrow.fate, Fate::Lost(_)));
+    assert_eq!(lost.count(), 4);
+    let leaders: Vec<_> = picture.bars.iter().map(|bar| (bar.node.number(), bar.is_open)).collect();
+    assert_eq!(leaders, [(4, false), (5, true)]);
+}
+
+#[test]
+fn a_ring_as_a_picture() {
+    draw("chang_roberts", "Chang-Roberts: only 6 comes round", 6, &runs::chang_roberts());
+}
+
+#[test]
+fn a_large_run_is_drawn_and_a_huge_one_refused() {
+    let wishes: Vec<_> = (0..30).map(|i| (i * 13, (i * 7 % 10) as u32 + 1)).collect();
+    let records = runs::ricart_agrawala(10, &wishes, runs::uneven);
+    let picture = Picture::from_trace(10, &records);
+    assert_well_formed(&picture.svg(&Style::default()).unwrap());
+
+    let to: Vec<_> = NodeId::first(10_001).collect();
+    let send = Outcome::Send { id: 1, to, kind: "K".into(), text: "K".into() };
+    let record = step(0, 1, Happening::Start, vec![send]);
+    let refused = Picture::from_trace(10_001, &[record]).svg(&Style::default());
+    assert_eq!(refused, Err(TooLarge::Arrows(10_001)));
+    let sentence = "the run has 201 nodes, and a picture shows at most 200";
+    let refused = Picture::from_trace(201, &[]).svg(&Style::default());
+    assert_eq!(refused.unwrap_err().to_string(), sentence);
+}
+
+fn step(at: u64, node: u32, input: Happening, effects: Vec<Outcome>) -> Record {
+    let node = NodeId::new(node).unwrap();
+    let (choices, steps, violation) = (vec![], vec![], None);
+    Record { at: Time(at), node, input, choices, steps, effects, violation }
+}
+
+fn parcel(from: u32, id: u64) -> Parcel {
+    let from = NodeId::new(from).unwrap();
+    Parcel { from, id, kind: Cow::Borrowed("K<&>"), text: "K(\"<&>\u{1b}[2J\u{1}\")".into() }
+}
+
+fn send(id: u64, to: &[u32]) -> Outcome {
+    let to = to.iter().map(|&to| NodeId::new(to).unwrap()).collect();
+    Outcome::Send { id, to, kind: "K<&>".into(), text: "]]>\u{0}\u{fffe}'".into() }
+}
+
+/// Everything that a well-behaved engine does not write.
+fn odd() -> Vec<Record> {
+    vec![
+        step(0, 1, Happening::Start, vec![send(1, &[1, 2, 99])]),
+        step(0, 2, Happening::Command("Release".into()), vec![]),
+        step(1, 1, Happening::Receive(parcel(1, 1)), vec![]),
+        step(5, 1, Happening::Receive(parcel(2, 7)), vec![Outcome::Emit("Granted(None)".into())]),
+        step(3, 2, Happening::Lose(parcel(1, 9)), vec![]),
+        step(3, 7, Happening::Crash, vec![]),
+        step(3, 2, Happening::Receive(parcel(9, 1)), vec![]),
+        step(u64::MAX, 2, Happening::Recover, vec![send(1, &[1])]),
+        step(u64::MAX - 1, 1, Happening::Refused("A<".into(), "&".into()), vec![]),
+        step(u64::MAX, 1, Happening::View("view 2 [1]".into()), vec![]),
+    ]
+}
+
+#[test]
+fn no_trace_breaks_a_picture() {
+    for nodes in 0..4 {
+        for count in 0..=odd().len() {
+            let mut records = odd()[..count].to_vec();
+            let title = "<title> & \"more\" \u{7}".to_string();
+            let style = Style { title: title.clone(), caption: title };
+            for _ in 0..2 {
+                let picture = Picture::from_trace(nodes, &records);
+                let svg = picture.svg(&style).unwrap();
+                assert_well_formed(&svg);
+                assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+                for width in [0, 1, 20, 60, 200] {
+                    let text = picture.unicode(width);
+                    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
+                }
+                records.reverse();
+            }
+        }
+    }
+    assert!(!listing(&odd()).contains('\u{1b}'));
+}
+
+#[test]
+fn what_is_known_only_in_part_is_drawn_in_part() {
+    let picture = Picture::from_trace(2, &odd()[..5]);
+    let fates: Vec<_> = picture.arrows.iter().map(|arrow| (arrow.sent, arrow.fate)).collect();
+    let expected = [
+        (Some(Time(0)), Fate::Received(Time(1))),
+        (Some(Time(0)), Fate::InFlight),
+        (None, Fate::Received(Time(5))),
+        (None, Fate::Lost(Time(3))),
+    ];
+    assert_eq!(fates, expected);
+    // Node 2 leaves without having entered: it was booted as the holder.
+    assert_eq!((picture.bars[0].node.number(), picture.bars[0].phase), (2, Phase::Inside));
+    let is_told =
+        |what: &What| matches!(what, What::Mark(Mark::Told, text) if text == "Granted(None)");
+    assert!(picture.events.iter().any(|event| is_told(&event.what)));
+}
+
+#[test]
+fn a_terminal_gets_no_more_than_its_width() {
+    let records = runs::bully();
+    let picture = Picture::from_trace(5, &records);
+    for width in [40, 60, 80, 120] {
+        let text = picture.unicode(width);
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(width), "{longest:?} columns of {width}");
+        assert!(text.contains("COORDINATOR"), "{text}");
+    }
+}
+
+/// As much of XML as the pictures use: elements are closed in order, attributes are quoted, text
+/// has no stray markup and no characters that XML forbids.
+fn assert_well_formed(xml: &str) {
+    assert!(xml.chars().all(|c| c == '\n' || (!c.is_control() && c != '\u{fffe}')));
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = xml;
+    while let Some((text, after)) = rest.split_once('<') {
+        assert!(!text.contains('>') && !text.contains("]]>"), "stray: {text}");
+        for entity in text.split('&').skip(1) {
+            let (name, _) = entity.split_once(';').expect("an entity ends");
+            assert!(["amp", "lt", "gt", "quot"].contains(&name), "unknown entity {name}");
+        }
+        let (tag, after) = after.split_once('>').expect("a tag ends");
+        rest = after;
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+            continue;
+        }
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        let name = tag.split([' ', '/']).next().unwrap();
+        let unquoted: String = tag.split('"').step_by(2).collect();
+        let attributes = unquoted.matches('=').count();
+        assert_eq!(attributes * 2, tag.matches('"').count(), "{tag}");
+        if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "left open: {open:?}");
+}
