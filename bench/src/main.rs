@@ -1,3 +1,15 @@
 //! Measurements against references, in one run.
 
-fn main() {}
+mod check;
+mod sim;
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("check") => check::run(),
+        Some("sim") => sim::run(),
+        _ => {
+            eprintln!("quorate-bench: say what to measure: check or sim");
+            std::process::exit(2);
+        }
+    }
+}

@@ -1,3 +1,74 @@
-//! The chores of the repository.
+//! The chores of the repository: `cargo xtask` and one of the words below.
 
-fn main() {}
+mod chores;
+mod docs;
+mod shell;
+mod source;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask CHORE
+
+  verify         checks everything and writes nothing into the work tree; what CI runs
+  fix            formats, applies lints, regenerates docs, rewrites golden files
+  docs           regenerates docs/algorithms.md and the generated parts of README.md
+  docs --check   says whether they are up to date
+  tidy           checks the rules of STYLE.md that no compiler knows
+  bench NAME     measures against a reference: check or sim";
+
+/// What a chore comes to: a failure is told in words.
+type Outcome = Result<(), Failure>;
+
+/// Why a chore was not done.
+#[derive(Debug)]
+enum Failure {
+    /// The command line makes no sense; exit code 2.
+    Usage(String),
+    /// Something is not as it should be; exit code 1.
+    Found(String),
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self::Found(text)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (text, code) = match run(&words) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Usage(text)) => (text, 2),
+        Err(Failure::Found(text)) => (text, 1),
+    };
+    eprintln!("xtask: {text}");
+    ExitCode::from(code)
+}
+
+fn run(words: &[&str]) -> Outcome {
+    let root = root();
+    match words {
+        ["verify"] => chores::verify(&root),
+        ["fix"] => chores::fix(&root),
+        ["docs"] => Ok(docs::write(&root)?),
+        ["docs", "--check"] => Ok(docs::check(&root)?),
+        ["tidy"] => Ok(chores::tidy(&root)?),
+        ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),
+        ["bench"] => Err(Failure::Usage("bench needs a NAME: check or sim".into())),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        [] => Err(Failure::Usage(format!("say what to do\n\n{USAGE}"))),
+        _ => Err(Failure::Usage(format!("{} is no chore\n\n{USAGE}", words.join(" ")))),
+    }
+}
+
+/// The root of the repository, wherever the command is run.
+fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}

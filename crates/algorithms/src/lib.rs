@@ -11,5 +11,7 @@ mod flaw;
 mod catalogue;
 pub mod election;
 pub mod mutex;
+#[cfg(test)]
+mod testing;
 
 pub use catalogue::{Catalogued, Portable, Visitor, nearest};

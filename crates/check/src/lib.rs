@@ -1,1 +1,161 @@
-//! Exhaustive exploration of the algorithms.
+//! Every interleaving of a small system, with the protocols and monitors that also run simulated
+//! and over a network.
+//!
+//! [`check`] explores breadth first whatever a [`Plan`] allows: messages arriving in any order,
+//! users' commands, timers, crashes, recoveries, losses, duplicates, a failure detector's words,
+//! and every random choice. A safety violation comes with a shortest run; an end at which something
+//! is owed is a deadlock; a state from which a debt can never be paid is a starvation, also where
+//! the system goes on for ever.
+//!
+//! ```
+//! use quorate_algorithms::mutex::{Load, RicartAgrawala, Setup, Users};
+//! use quorate_check::{Outcome, Plan, check};
+//! use quorate_core::{Scene, Span, Topology};
+//!
+//! let setup = Setup::default();
+//! let users = Users::new(3, &setup, 1, Load::Heavy, Span::ZERO);
+//! let scene = Scene::<RicartAgrawala>::new(Topology::complete(3), setup, ());
+//!
+//! let report = check(&scene, &users, &Plan::default(), &mut |_| {});
+//! assert_eq!((report.states, report.outcome), (2_867, Outcome::Holds));
+//!
+//! let lossy = Plan { losses: 1, ..Plan::default() };
+//! let report = check(&scene, &users, &lossy, &mut |_| {});
+//! assert!(matches!(report.outcome, Outcome::Deadlock(_)));
+//! ```
+//!
+//! # How it works
+//! A state is a row of small numbers, each of which names a part: one node with its timers, one
+//! message, the users with the monitor. Every part is kept once. What a node makes of a message is
+//! computed once and looked up from then on, so that a step of the search costs a few look-ups and
+//! no allocation, however elaborate the protocol is. Of visited states only 64-bit fingerprints
+//! are kept, with twenty to thirty bytes for each; a counterexample is found again by executing its
+//! way from the beginning.
+//!
+//! States are expanded in batches, by several threads, against tables that grow only between
+//! batches, and always in the same order: the report does not depend on the number of threads.
+//!
+//! Debts need the links between states, at four bytes for each step. They are not kept as long as
+//! every step leads one level further, for then every run ends, and the ends are judged. At the
+//! first step that leads sideways or back the search begins anew and keeps them.
+//!
+//! # What a step is
+//! One input to one node with all of its effects; or a crash, a loss, a duplication. Waiting times
+//! are ignored: users may always give their next command, and a set timer may fire at any time or,
+//! in a synchronous system, when no message is in flight. A protocol that reads the time sees none
+//! go by. Nothing has to go wrong: a state in which only faults can happen is an end, and a debt
+//! that only a fault would cancel is a starvation. A recovery that the plan allows, on the other
+//! hand, may be relied upon.
+
+mod batch;
+mod choices;
+mod debts;
+mod draft;
+mod expand;
+mod findings;
+mod intern;
+mod local;
+mod plan;
+mod replay;
+mod report;
+mod search;
+mod seeds;
+mod tables;
+mod visited;
+mod watch;
+mod world;
+
+use quorate_core::{Algorithm, NodeId, Scene, Violation, Workload};
+
+pub use plan::{Discards, Network, Plan, Start, Timers};
+pub use report::{Counterexample, Outcome, Progress, Report};
+
+use replay::Replay;
+use search::{Search, Verdict};
+use seeds::Seed;
+use world::{Move, World};
+
+/// Explores everything that the plan allows. Tells `progress` now and then how far it has come.
+///
+/// # Panics
+/// If a protocol breaks its contract: its own invariants, a refusal with effects, a message to a
+/// node that is not a neighbour. If the plan allows more than 255 faults of a kind.
+pub fn check<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    scene: &Scene<A>,
+    users: &W,
+    plan: &Plan,
+    progress: &mut dyn FnMut(&Progress),
+) -> Report {
+    let mut world = World::new(scene, plan);
+    let seeds = match seeds::sow(&mut world, users) {
+        Ok(seeds) => seeds,
+        Err((moves, violation)) => {
+            let violation = world.tables.violations[violation].clone();
+            let asleep = world.asleep(users);
+            let mut replay = Replay::new(&world, &asleep);
+            replay.run(&moves, moves.len());
+            let trace = replay.broken(&violation);
+            let outcome = Outcome::Violated(Counterexample { violation, trace });
+            return Report { states: 0, transitions: 0, depth: 0, outcome };
+        }
+    };
+    // Links cost memory and are seldom needed; if they are, that shows early.
+    for with_links in [false, true] {
+        let mut search = Search::new(&mut world, with_links);
+        let verdict = search.run(&seeds, progress);
+        let (visited, transitions, depth) = (search.visited, search.transitions, search.depth);
+        if let Verdict::LinksNeeded = verdict {
+            continue;
+        }
+        let path = |state| visited.path(state);
+        let outcome = outcome(&mut world, users, &seeds, verdict, path);
+        return Report { states: visited.len() as u64, transitions, depth, outcome };
+    }
+    unreachable!("a search with links does not need them")
+}
+
+fn outcome<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    world: &mut World<'_, A, W>,
+    users: &W,
+    seeds: &[Seed],
+    verdict: Verdict,
+    path: impl Fn(u32) -> Vec<u64>,
+) -> Outcome {
+    let asleep = world.asleep(users);
+    let world = &*world;
+    let replay = |state, last: Option<Move>| {
+        let (mut moves, before) = replay::moves(world, seeds, &path(state));
+        moves.extend(last);
+        let mut replay = Replay::new(world, &asleep);
+        replay.run(&moves, before);
+        replay
+    };
+    match verdict {
+        Verdict::Holds | Verdict::LinksNeeded => Outcome::Holds,
+        Verdict::Bounded => Outcome::Bounded,
+        Verdict::Broken(state, step, violation) => {
+            let violation = world.tables.violations[violation].clone();
+            let trace = replay(state, Some(step)).broken(&violation);
+            Outcome::Violated(Counterexample { violation, trace })
+        }
+        Verdict::BadEnd(state, watch) => {
+            let facts = world.tables.watch(watch);
+            let violation = facts.settled.clone().err().unwrap_or_else(unpaid);
+            let owed = world.tables.owed(watch);
+            let trace = replay(state, None).settled(owed.unwrap_or(NodeId::at(0)), &violation);
+            let found = Counterexample { violation, trace };
+            if owed.is_some() { Outcome::Deadlock(found) } else { Outcome::Violated(found) }
+        }
+        Verdict::Unpayable(state, watch, node) => {
+            let settled = world.tables.watch(watch).settled.clone();
+            let violation = settled.err().unwrap_or_else(unpaid);
+            let trace = replay(state, None).settled(node, &violation);
+            Outcome::Starvation(Counterexample { violation, trace })
+        }
+    }
+}
+
+/// For monitors that owe something and yet accept an end.
+fn unpaid() -> Violation {
+    Violation { property: "liveness", text: "something is owed and will never be paid".into() }
+}

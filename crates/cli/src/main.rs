@@ -1,3 +1,75 @@
-//! The command quorate.
+//! The command `quorate`.
+//!
+//! Exit 0: done, and all monitors hold. Exit 1: a monitor was violated, or a check found a
+//! counterexample. Exit 2: bad input, with one sentence that names the argument.
 
-fn main() {}
+mod algorithms;
+mod arguments;
+mod check;
+mod demo;
+mod output;
+mod replay;
+mod sim;
+
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+use quorate_lab::BadInput;
+
+use arguments::{Cli, Task};
+
+/// Did all hold?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Done {
+    Holds,
+    Violated,
+}
+
+fn main() -> ExitCode {
+    let matches = match arguments::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return refuse(&error),
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let options = arguments::algorithm_options(&matches);
+    let done = match cli.task {
+        Task::Sim(arguments) => sim::run(&arguments, options),
+        Task::Check(arguments) => check::run(&arguments, options),
+        Task::Algorithms(arguments) => algorithms::run(&arguments),
+        Task::Replay(arguments) => replay::run(&arguments),
+        Task::Demo(arguments) => demo::run(&arguments),
+    };
+    match done {
+        Ok(Done::Holds) => ExitCode::SUCCESS,
+        Ok(Done::Violated) => ExitCode::from(1),
+        Err(bad) => {
+            complain(&bad);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn complain(bad: &BadInput) {
+    anstream::eprintln!("quorate: {bad}");
+}
+
+/// Help and version are answers; everything else is bad input and gets one sentence.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // A closed pipe is no reason to fail.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("bad arguments").trim_start_matches("error: ");
+    let missing = if first.ends_with(':') { lines.next().unwrap_or("") } else { "" };
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.map(|tip| format!("; {tip}")).unwrap_or_default();
+    let space = if missing.is_empty() { "" } else { " " };
+    eprintln!("quorate: {first}{space}{missing}{tip} (quorate --help shows how)");
+    ExitCode::from(2)
+}

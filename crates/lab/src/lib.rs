@@ -1,4 +1,31 @@
 //! Experiments, pictures and replay over all engines.
+//!
+//! A [`Spec`] says what is to be run, as data. [`simulate`] runs it once, [`simulate_many`] with
+//! many seeds, [`exhaust`] in every interleaving; [`replay`] runs a trace again and compares.
 
 pub mod diagram;
+pub mod election;
+mod exhaust;
+mod input;
+pub mod mutex;
+mod replay;
+mod simulate;
+mod spec;
+mod study;
 pub mod trace_file;
+
+use quorate_sim::Report;
+use serde_json::{Map, Value, json};
+
+pub use exhaust::{Exhausted, exhaust};
+pub use input::BadInput;
+pub use replay::{Difference, Replayed, replay};
+pub use simulate::{Simulated, Watch, simulate, simulate_many};
+pub use spec::{ChannelSpec, NODES_MAX, PartitionSpec, Spec, TopologySpec};
+pub use study::{Figures, Study, catalogue, meta, visit};
+
+/// Messages by kind, as in reports.
+pub(crate) fn by_kind(report: &Report) -> Value {
+    let kinds = report.by_kind.iter().map(|&(kind, count)| (kind.to_owned(), json!(count)));
+    Value::Object(Map::from_iter(kinds))
+}

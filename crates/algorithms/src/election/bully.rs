@@ -354,3 +354,148 @@ impl Bully {
         cx.emit(Event::Following(rank));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use quorate_check::{Outcome, Plan, Timers, check};
+    use quorate_core::{Scene, Time, Topology};
+    use quorate_sim::{Crash, Faults, Network, Recovery};
+
+    use super::*;
+    use crate::election::{Initiators, Setup};
+    use crate::testing::{self, Log, node, units};
+
+    fn scene(count: usize) -> Scene<Bully> {
+        Scene::new(Topology::complete(count), Setup::ascending(count), Config::default())
+    }
+
+    fn starters(numbers: &[u32]) -> Initiators {
+        Initiators::at_once(numbers.iter().map(|&number| node(number)).collect())
+    }
+
+    fn best_dead(count: usize) -> Faults {
+        let crash = Crash { node: NodeId::at(count - 1), at: Time::ZERO };
+        Faults { crashes: [crash].into(), ..Faults::default() }
+    }
+
+    fn elect(count: usize, numbers: &[u32], faults: &Faults) -> Log {
+        testing::run(&scene(count), starters(numbers), &Network::default(), faults, |_| {})
+    }
+
+    fn counts(log: &Log) -> (u64, u64, u64) {
+        (log.count("ELECTION"), log.count("ANSWER"), log.count("COORDINATOR"))
+    }
+
+    #[test]
+    fn five_nodes_with_the_best_one_dead() {
+        let log = elect(5, &[1], &best_dead(5));
+        assert_eq!(counts(&log), (10, 6, 3));
+        assert_eq!(log.told_of("Leading")[0].1, 4);
+        assert_eq!(log.told_of("Following").len(), 3);
+        assert_eq!(counts(&elect(5, &[4], &best_dead(5))), (1, 0, 3));
+        assert_eq!(counts(&elect(5, &[1, 2, 3, 4], &best_dead(5))), (10, 6, 3));
+    }
+
+    /// The best one dead, starter k alone: (n-k)² + n-2.
+    #[test]
+    fn the_cost_depends_on_who_starts() {
+        let eight = [55, 42, 31, 22, 15, 10, 7];
+        for (starter, messages) in (1..=7).zip(eight) {
+            assert_eq!(elect(8, &[starter], &best_dead(8)).report.messages, messages);
+        }
+        for count in 2..=16u32 {
+            for starter in 1..count {
+                let log = elect(count as usize, &[starter], &best_dead(count as usize));
+                let expected = (count - starter).pow(2) + count - 2;
+                assert_eq!(log.report.messages, u64::from(expected), "{count} nodes, {starter}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_crash_that_is_known_saves_asking() {
+        let faults = Faults { detection: Some(Span::ZERO), ..best_dead(5) };
+        assert_eq!(counts(&elect(5, &[4], &faults)), (0, 0, 3));
+    }
+
+    #[test]
+    fn the_best_one_takes_over_when_it_comes_back() {
+        let recovery = Recovery { node: node(5), at: Time::ZERO + units(20.0) };
+        let faults = Faults { recoveries: [recovery].into(), ..best_dead(5) };
+        let log = elect(5, &[1], &faults);
+        assert_eq!(log.told_of("Leading"), [(2.0 + 1.1, 4), (20.0, 5)]);
+        assert_eq!(log.count("COORDINATOR"), 3 + 4);
+        assert_eq!(log.told_of("Following").len(), 3 + 4);
+    }
+
+    #[test]
+    fn a_leader_that_crashes_is_replaced_when_a_detector_says_so() {
+        let crash = Crash { node: node(5), at: Time::ZERO + units(10.0) };
+        let detection = Some(units(2.0));
+        let faults = Faults { crashes: [crash].into(), recoveries: Vec::new(), detection };
+        let log = elect(5, &[1], &faults);
+        // At once, as the best of those left; and again for each of the others, who ask.
+        let leading = log.told_of("Leading");
+        let after: Vec<_> = leading.iter().filter(|(at, _)| *at > 10.0).collect();
+        assert_eq!(after, [&(12.0, 4), &(13.0, 4), &(13.0, 4), &(13.0, 4)]);
+    }
+
+    /// The second timer: whoever answered crashes before it announces.
+    #[test]
+    fn an_answerer_that_crashes_does_not_stop_the_election() {
+        let crash = Crash { node: node(4), at: Time::ZERO + units(1.5) };
+        let mut faults = best_dead(5);
+        faults.crashes.push(crash);
+        let log = elect(5, &[1], &faults);
+        assert_eq!(log.told_of("Leading").last().map(|told| told.1), Some(3));
+    }
+
+    /// "In its best case" and in its worst: a lost message can make two leaders.
+    #[test]
+    fn losses_look_like_crashes() {
+        let scene = scene(5);
+        let violated = (0..50).any(|seed| {
+            let network = Network { loss: 0.3, ..Network::default() };
+            let faults = Faults::default();
+            let users = starters(&[1, 2, 3, 4, 5]);
+            let mut world = quorate_sim::World::new(&scene, users, (), &network, &faults, seed);
+            world.run_to_rest();
+            !world.finish().0.holds()
+        });
+        assert!(violated);
+    }
+
+    fn quiet(crashes: u32, recoveries: u32) -> Plan {
+        Plan { timers: Timers::WhenQuiet, crashes, recoveries, ..Plan::default() }
+    }
+
+    #[test]
+    fn with_bounded_delays_every_interleaving_holds() {
+        let states = |count, plan: &Plan| testing::exhaust(&scene(count), &starters(&[1, 2]), plan);
+        assert_eq!(states(3, &quiet(0, 0)), 842);
+        assert_eq!(states(3, &quiet(1, 0)), 2_609);
+        assert_eq!(states(3, &quiet(1, 1)), 0);
+    }
+
+    /// Garcia-Molina's assumptions are needed: without a bound on delays two nodes lead.
+    #[test]
+    fn with_unbounded_delays_two_nodes_lead() {
+        let plan = Plan { crashes: 1, ..Plan::default() };
+        let report = check(&scene(3), &starters(&[1, 2, 3]), &plan, &mut |_| {});
+        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
+        assert_eq!(found.violation.property, "uniqueness");
+    }
+
+    #[test]
+    fn mistakes_are_caught_in_the_fewest_steps() {
+        let catch = |mistake| {
+            let (violation, records) =
+                testing::catch(mistake, &scene(3), &starters(&[1, 2]), &quiet(1, 1));
+            (violation.property, records)
+        };
+        assert_eq!(catch("AnswerOnly"), ("uniqueness", 7));
+        assert_eq!(catch("FollowWorse"), ("", 0));
+    }
+}

@@ -307,3 +307,189 @@ impl ChangRoberts {
         cx.send(self.next, Msg::Elected(leader));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use quorate_check::{Discards, Network as Order, Plan, Start};
+    use quorate_core::{NodeSet, Scene, Topology};
+    use quorate_sim::{Draw, Faults, Network};
+
+    use super::*;
+    use crate::election::{Criterion, Initiators, Setup};
+    use crate::testing::{self, Log, node};
+
+    const EXAMPLE: [u32; 6] = [3, 7, 2, 9, 4, 1];
+
+    fn scene(ids: &[u32], criterion: Criterion, config: Config) -> Scene<ChangRoberts> {
+        Scene::new(Topology::ring(ids.len()), Setup::with_ids(ids, criterion), config)
+    }
+
+    fn elect(ids: &[u32], criterion: Criterion, config: Config, starters: &[u32]) -> Log {
+        let users = Initiators::at_once(starters.iter().map(|&number| node(number)).collect());
+        let scene = scene(ids, criterion, config);
+        testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {})
+    }
+
+    fn all(ids: &[u32]) -> Log {
+        let everybody: Vec<u32> = (1..=ids.len() as u32).collect();
+        elect(ids, Criterion::Highest, Config::default(), &everybody)
+    }
+
+    fn with_wake(wake: Wake) -> Config {
+        Config { wake, announce: false }
+    }
+
+    #[test]
+    fn ascending_ids_are_the_best_case_and_descending_ones_the_worst() {
+        for count in 2..=16 {
+            let ascending: Vec<u32> = (1..=count).collect();
+            let descending: Vec<u32> = (1..=count).rev().collect();
+            let n = u64::from(count);
+            assert_eq!(all(&ascending).report.messages, 2 * n - 1);
+            assert_eq!(all(&descending).report.messages, n * (n + 1) / 2);
+        }
+    }
+
+    /// Section "Analysis": n·H_n on average; exactly, over all (n-1)! rings.
+    #[test]
+    fn the_mean_over_all_rings_is_n_times_h_n() {
+        fn rings(rest: &mut Vec<u32>, ring: &mut Vec<u32>, visit: &mut dyn FnMut(&[u32])) {
+            if rest.is_empty() {
+                return visit(ring);
+            }
+            for index in 0..rest.len() {
+                let id = rest.swap_remove(index);
+                ring.push(id);
+                rings(rest, ring, visit);
+                ring.pop();
+                rest.push(id);
+                let last = rest.len() - 1;
+                rest.swap(index, last);
+            }
+        }
+        // n·H_n as (numerator, denominator).
+        for (count, sum, of) in [(2, 3, 1), (3, 11, 2), (4, 25, 3), (5, 137, 12), (6, 147, 10)] {
+            let (mut messages, mut number) = (0, 0);
+            rings(&mut (2..=count).collect(), &mut Vec::from([1]), &mut |ring| {
+                messages += all(ring).report.messages;
+                number += 1;
+            });
+            assert_eq!(messages * of, sum * number, "{count} nodes");
+        }
+    }
+
+    #[test]
+    fn the_example_ring_elects_9_at_time_6_with_14_messages() {
+        let log = all(&EXAMPLE);
+        assert_eq!(log.report.messages, 14);
+        assert_eq!(log.told, [(6.0, 4, "Leading(9)".into())]);
+        let hops = |id: u32| {
+            let owner = EXAMPLE.iter().position(|&other| other == id).unwrap() as u32;
+            // The k-th hop of an id is sent by the k-th node after its owner.
+            (0..6).take_while(|hop| EXAMPLE[((owner + hop) % 6) as usize] <= id).count()
+        };
+        assert_eq!(EXAMPLE.map(hops).iter().sum::<usize>(), 14);
+        assert_eq!(EXAMPLE.map(hops), [1, 2, 1, 6, 3, 1]);
+    }
+
+    #[test]
+    fn a_single_starter_wakes_the_others() {
+        // By starter: its distance before the best is what suppression costs beyond n.
+        let suppressed = [9, 8, 7, 6, 11, 10];
+        for (starter, messages) in (1..=6).zip(suppressed) {
+            let of = |wake| elect(&EXAMPLE, Criterion::Highest, with_wake(wake), &[starter]);
+            let (join, suppress) = (of(Wake::Join), of(Wake::Suppress));
+            assert_eq!(join.report.messages, 14);
+            assert_eq!(suppress.report.messages, messages);
+            for log in [join, suppress] {
+                assert_eq!(log.told_of("Leading"), [(messages as f64, 4)]);
+            }
+            let relay = of(Wake::Relay);
+            assert_eq!(
+                (relay.report.messages, relay.told_of("Leading")),
+                (6, Vec::from([(6.0, starter)]))
+            );
+        }
+    }
+
+    /// Only starters can win; the others pass everything on. Eight nodes, three starters.
+    #[test]
+    fn starters_only() {
+        let descending = [8, 7, 6, 5, 4, 3, 2, 1];
+        let ascending = [1, 2, 3, 4, 5, 6, 7, 8];
+        let config = Config { wake: Wake::Relay, announce: true };
+        let run = |ids: &[u32], starters: &[u32]| {
+            let log = elect(ids, Criterion::Lowest, config, starters);
+            (log.count("CANDIDACY"), log.count("ELECTED"), log.told.len())
+        };
+        assert_eq!(run(&descending, &[1, 2, 3]), (10, 8, 8));
+        assert_eq!(run(&ascending, &[1, 2, 3]), (21, 8, 8));
+        assert_eq!(run(&descending, &[1, 4, 7]), (14, 8, 8));
+    }
+
+    #[test]
+    fn a_ring_of_one_leads_itself() {
+        let log = all(&[5]);
+        assert_eq!((log.report.messages, log.told_of("Leading")), (0, Vec::from([(0.0, 1)])));
+    }
+
+    #[test]
+    fn random_rings_elect_the_best_under_any_latency() {
+        for seed in 0..200 {
+            let mut ids: Vec<u32> = (1..=1 + (seed % 20) as u32).collect();
+            Draw::new(seed, 9).shuffle(&mut ids);
+            let scene = scene(&ids, Criterion::Highest, Config::default());
+            let users = Initiators::at_once(NodeSet::first(ids.len()));
+            let latency = "uniform:0.1..3".parse().unwrap();
+            let network = Network { latency, ..Network::default() };
+            let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
+            let best = ids.iter().position(|&id| id as usize == ids.len()).unwrap();
+            assert_eq!(log.told_of("Leading")[0].1, best as u32 + 1);
+        }
+    }
+
+    #[test]
+    fn every_interleaving_holds() {
+        let states = |wake, announce, plan: &Plan| {
+            let scene = scene(&[2, 4, 1, 3], Criterion::Highest, Config { wake, announce });
+            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
+        };
+        let unordered = Plan::default();
+        let fifo = Plan { network: Order::Fifo, ..Plan::default() };
+        let found =
+            [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| states(wake, true, &unordered));
+        assert_eq!(found, [1_184, 620, 1_147]);
+        assert_eq!(states(Wake::Suppress, true, &fifo), 298);
+    }
+
+    /// The numbers of the public models: every node starts, worst order, the minimum wins.
+    #[test]
+    fn state_counts_are_those_of_the_public_models() {
+        let states = |count: u32, plan: &Plan| {
+            let ids: Vec<u32> = (1..=count).collect();
+            let scene = scene(&ids, Criterion::Lowest, Config::default());
+            let users = Initiators::at_once(NodeSet::first(count as usize));
+            testing::exhaust(&scene, &users, plan)
+        };
+        let step = Plan { start: Start::Step, ..Plan::default() };
+        assert_eq!([3, 4, 5, 6].map(|count| states(count, &step)), [34, 157, 875, 5_786]);
+        let fifo = Plan { start: Start::Started, network: Order::Fifo, ..Plan::default() };
+        assert_eq!([3, 4, 5, 6].map(|count| states(count, &fifo)), [14, 42, 132, 429]);
+        let actors = Plan { start: Start::Started, discards: Discards::Ignore, ..Plan::default() };
+        assert_eq!([3, 4, 5, 6].map(|count| states(count, &actors)), [8, 30, 144, 840]);
+    }
+
+    #[test]
+    fn mistakes_are_caught_in_the_fewest_steps() {
+        let catch = |mistake| {
+            let scene = scene(&[2, 3, 1], Criterion::Highest, Config::default());
+            let users = Initiators::at_once(NodeSet::first(3));
+            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
+            (violation.property, records)
+        };
+        assert_eq!(catch("NeverStop"), ("termination", 5));
+        assert_eq!(catch("WorseCountsAsOwn"), ("uniqueness", 7));
+    }
+}

@@ -1,0 +1,120 @@
+//! What the tests of algorithms have in common: runs as the papers tell them.
+
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+use quorate_check::{Outcome, Plan, check};
+use quorate_core::trace::Outcome as Effect;
+use quorate_core::{Algorithm, NodeId, Scene, Span, Time, Violation, Workload};
+use quorate_sim::{Faults, Network, Report, World};
+
+use crate::flaw;
+
+/// The node with this number.
+pub(crate) fn node(number: u32) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+/// Units of time, as written in the specifications.
+pub(crate) fn units(count: f64) -> Span {
+    Span((count * Span::UNIT.0 as f64).round() as u64)
+}
+
+/// What happened, in the words of the papers.
+#[derive(Debug)]
+pub(crate) struct Log {
+    /// Who sent what to whom, in order: `REQUEST 1>2`.
+    pub(crate) sent: Vec<String>,
+    /// When users were told something: units, node, and what.
+    pub(crate) told: Vec<(f64, u32, String)>,
+    /// What was counted and judged.
+    pub(crate) report: Report,
+}
+
+impl Log {
+    /// When users were told something that begins so.
+    pub(crate) fn told_of(&self, what: &str) -> Vec<(f64, u32)> {
+        let told = self.told.iter().filter(|(_, _, text)| text.starts_with(what));
+        told.map(|(at, node, _)| (*at, *node)).collect()
+    }
+
+    /// How many messages of this kind were sent.
+    pub(crate) fn count(&self, kind: &str) -> u64 {
+        self.report.by_kind.iter().find(|(known, _)| *known == kind).map_or(0, |(_, count)| *count)
+    }
+}
+
+/// Runs a scene to rest; `prepare` may change nodes before they start. All monitors must hold.
+pub(crate) fn run<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    scene: &Scene<A>,
+    users: W,
+    network: &Network,
+    faults: &Faults,
+    prepare: impl FnOnce(&mut World<'_, A, W>),
+) -> Log {
+    let log = run_unjudged(scene, users, network, faults, prepare);
+    let broken: Vec<_> = log.report.violations().collect();
+    assert!(broken.is_empty(), "{broken:?}");
+    log
+}
+
+/// As [`run`], whatever the monitors say.
+pub(crate) fn run_unjudged<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    scene: &Scene<A>,
+    users: W,
+    network: &Network,
+    faults: &Faults,
+    prepare: impl FnOnce(&mut World<'_, A, W>),
+) -> Log {
+    let (mut sent, mut told) = (Vec::new(), Vec::new());
+    let mut world = World::new(scene, users, (), network, faults, 1);
+    prepare(&mut world);
+    world.trace(|record| {
+        for effect in record.effects {
+            match effect {
+                Effect::Send { to, kind, .. } => {
+                    sent.extend(to.iter().map(|to| format!("{kind} {}>{to}", record.node)));
+                }
+                Effect::Emit(event) => {
+                    told.push((record.at.in_units(), record.node.number(), event));
+                }
+                Effect::Set(_) | Effect::Cancel(_) | Effect::Persist(_) => {}
+            }
+        }
+    });
+    world.start();
+    world.run(u64::MAX, Time(u64::MAX));
+    let (report, ()) = world.finish();
+    Log { sent, told, report }
+}
+
+/// Explores everything; all must hold. The number of states is recorded by the test: whatever
+/// changes behaviour changes it.
+pub(crate) fn exhaust<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    scene: &Scene<A>,
+    users: &W,
+    plan: &Plan,
+) -> u64 {
+    let report = check(scene, users, plan, &mut |_| {});
+    assert_eq!(report.outcome, Outcome::Holds);
+    report.states
+}
+
+/// Explores everything with a mistake planted, which must be found.
+pub(crate) fn catch<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    mistake: &'static str,
+    scene: &Scene<A>,
+    users: &W,
+    plan: &Plan,
+) -> (Violation, usize) {
+    // Mistakes are planted on one thread.
+    let plan = Plan { threads: 1, ..plan.clone() };
+    let report = flaw::plant(mistake, || check(scene, users, &plan, &mut |_| {}));
+    match report.outcome {
+        Outcome::Violated(found) | Outcome::Deadlock(found) | Outcome::Starvation(found) => {
+            (found.violation, found.trace.len())
+        }
+        Outcome::Holds | Outcome::Bounded => panic!("{mistake} is not found"),
+    }
+}

@@ -1,0 +1,257 @@
+//! Many states are expanded at a time, by several threads, against tables that only grow between.
+
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use quorate_core::{Algorithm, Workload};
+
+use crate::draft::Draft;
+use crate::expand::Expander;
+use crate::findings::Findings;
+use crate::visited::Visited;
+use crate::world::{Move, Reached, World};
+
+/// How many states a thread takes at a time.
+const SHARE: usize = 256;
+
+/// States one after the other, without an allocation for each.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    entries: Vec<u32>,
+    ends: Vec<usize>,
+    fingerprints: Vec<u64>,
+}
+
+impl Rows {
+    /// How many states there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Appends a state.
+    pub(crate) fn push(&mut self, row: &[u32], fingerprint: u64) {
+        self.entries.extend_from_slice(row);
+        self.ends.push(self.entries.len());
+        self.fingerprints.push(fingerprint);
+    }
+
+    /// A state and its fingerprint.
+    pub(crate) fn get(&self, place: usize) -> (&[u32], u64) {
+        let start = if place == 0 { 0 } else { self.ends[place - 1] };
+        (&self.entries[start..self.ends[place]], self.fingerprints[place])
+    }
+
+    /// Forgets all states and keeps the room.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.ends.clear();
+        self.fingerprints.clear();
+    }
+}
+
+/// What one thread found in its part of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Harvest {
+    /// States that were not met before this batch; the same one may stand here twice.
+    pub(crate) fresh: Rows,
+    /// Whether each of them is reached by a fault.
+    pub(crate) by_fault: Vec<bool>,
+    /// States that were met before and are reached without a fault, if links are asked for.
+    pub(crate) met: Vec<u32>,
+    /// One for each state that was expanded.
+    pub(crate) crops: Vec<Crop>,
+    /// Places of states that must be expanded again.
+    deferred: Vec<usize>,
+    recent: Recent,
+}
+
+/// Fingerprints of states that were reached lately. Neighbours on a level lead to the same states;
+/// who gathers one of them twice only makes work.
+#[derive(Debug)]
+struct Recent(Vec<u64>);
+
+impl Default for Recent {
+    fn default() -> Self {
+        // No fingerprint stands at a place that differs from its own lower bits.
+        Self((0..Self::SIZE).map(|place| !place).collect())
+    }
+}
+
+impl Recent {
+    const SIZE: u64 = 1 << 13;
+
+    /// Notes a fingerprint; true if it was noted before and has not been displaced since.
+    fn note(&mut self, fingerprint: u64) -> bool {
+        let place = &mut self.0[(fingerprint % Self::SIZE) as usize];
+        std::mem::replace(place, fingerprint) == fingerprint
+    }
+}
+
+/// What came of one state.
+#[derive(Clone, Debug)]
+pub(crate) struct Crop {
+    place: usize,
+    /// Its part of the fresh states.
+    pub(crate) fresh: Range<usize>,
+    /// Its part of the states met before.
+    pub(crate) met: Range<usize>,
+    /// How many steps lead out of it, the one that breaks a property excluded.
+    pub(crate) steps: u64,
+    /// Nothing but faults can happen in it.
+    pub(crate) is_end: bool,
+    /// A step without a fault leads to a state that does not lie one level further: there may be a
+    /// cycle.
+    pub(crate) sideways: bool,
+    /// The first step that breaks a property.
+    pub(crate) broken: Option<(Move, u32)>,
+}
+
+/// A level of the search as its threads see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level<'a> {
+    pub(crate) rows: &'a Rows,
+    /// The first number beyond the states of this level.
+    pub(crate) end: u32,
+    pub(crate) visited: &'a Visited,
+    /// Are links between states asked for?
+    pub(crate) with_links: bool,
+}
+
+/// Expands the states in these places of the level; gives each one's crop as the number of a
+/// harvest and of a crop in it. Which thread did what shows in the harvests, but not in the crops
+/// nor in the order in which findings get into the tables.
+pub(crate) fn expand<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    world: &mut World<'_, A, W>,
+    level: Level<'_>,
+    places: Range<usize>,
+) -> (Vec<Harvest>, Vec<(usize, usize)>) {
+    let first = places.start;
+    let mut crops = vec![(0, 0); places.len()];
+    let mut harvests = Vec::new();
+    let mut todo: Vec<usize> = places.collect();
+    while !todo.is_empty() {
+        let mut findings = Vec::new();
+        for (harvest, found) in share_out(world, level, &todo) {
+            for (number, crop) in harvest.crops.iter().enumerate() {
+                crops[crop.place - first] = (harvests.len(), number);
+            }
+            harvests.push(harvest);
+            findings.extend(found);
+        }
+        findings.sort_unstable_by_key(|(share, _)| *share);
+        for (_, findings) in &mut findings {
+            findings.keep(world.scene, &mut world.tables);
+        }
+        todo = harvests.iter_mut().flat_map(|harvest| harvest.deferred.drain(..)).collect();
+        todo.sort_unstable();
+    }
+    (harvests, crops)
+}
+
+/// What one thread found, with the findings of each of its shares.
+type Reaped<A, W> = (Harvest, Vec<(usize, Findings<A, W>)>);
+
+/// Threads take one share after the other, so that a slow one does not keep the others waiting.
+fn share_out<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    world: &World<'_, A, W>,
+    level: Level<'_>,
+    todo: &[usize],
+) -> Vec<Reaped<A, W>> {
+    let shares: Vec<_> = todo.chunks(SHARE).collect();
+    let next = AtomicUsize::new(0);
+    let reap = || reap(world, level, &shares, &next);
+    let helpers = world.plan.threads.min(shares.len()).saturating_sub(1);
+    if helpers == 0 {
+        return vec![reap()];
+    }
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(reap)).collect();
+        let mut reaped = vec![reap()];
+        for helper in helpers {
+            reaped.push(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        reaped
+    })
+}
+
+fn reap<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    world: &World<'_, A, W>,
+    level: Level<'_>,
+    shares: &[&[usize]],
+    next: &AtomicUsize,
+) -> Reaped<A, W> {
+    let mut expander = Expander::new(world);
+    let mut harvest = Harvest::default();
+    let mut findings = Vec::new();
+    let mut from = Draft::default();
+    loop {
+        let share = next.fetch_add(1, Ordering::Relaxed);
+        let Some(places) = shares.get(share) else { return (harvest, findings) };
+        for &place in *places {
+            let (row, fingerprint) = level.rows.get(place);
+            from.copy(row, fingerprint);
+            harvest.expand(&mut expander, level, place, &from);
+        }
+        if expander.findings.missed > 0 {
+            findings.push((share, std::mem::replace(&mut expander.findings, Findings::new())));
+        }
+    }
+}
+
+impl Harvest {
+    fn expand<A: Algorithm, W: Workload<A::Command, A::Event>>(
+        &mut self,
+        expander: &mut Expander<'_, A, W>,
+        level: Level<'_>,
+        place: usize,
+        from: &Draft,
+    ) {
+        let (fresh_start, met_start) = (self.fresh.len(), self.met.len());
+        let missed = expander.findings.missed;
+        let (fresh, met) = (fresh_start..fresh_start, met_start..met_start);
+        let mut crop =
+            Crop { place, fresh, met, steps: 0, is_end: true, sideways: false, broken: None };
+        expander.expand(from, &mut |step, reached| {
+            if crop.broken.is_some() {
+                return;
+            }
+            crop.is_end &= step.action.is_fault();
+            match reached {
+                Reached::Violation(violation) => crop.broken = Some((step, violation)),
+                Reached::State(draft) => {
+                    crop.steps += 1;
+                    self.gather(level, draft, step.action.is_fault(), &mut crop.sideways);
+                }
+            }
+        });
+        if expander.findings.missed > missed {
+            // What was gathered stays, unused: this happens rarely.
+            self.deferred.push(place);
+            return;
+        }
+        crop.fresh.end = self.fresh.len();
+        crop.met.end = self.met.len();
+        self.crops.push(crop);
+    }
+
+    fn gather(&mut self, level: Level<'_>, draft: &Draft, by_fault: bool, sideways: &mut bool) {
+        // Whether a fault leads there makes a difference to what follows.
+        if !level.with_links && !by_fault && self.recent.note(draft.fingerprint) {
+            return;
+        }
+        match level.visited.find(draft.fingerprint) {
+            None => {
+                self.fresh.push(&draft.row, draft.fingerprint);
+                self.by_fault.push(by_fault);
+            }
+            Some(_) if by_fault => {}
+            Some(state) => {
+                *sideways |= state < level.end;
+                if level.with_links {
+                    self.met.push(state);
+                }
+            }
+        }
+    }
+}

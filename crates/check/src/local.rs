@@ -1,0 +1,226 @@
+//! One node of the explored system, and what it makes of whatever happens to it.
+
+use quorate_core::trace::Recorder;
+use quorate_core::{
+    Algorithm, Choices, Ctx, Effect, Input, Liveness, NodeId, Protocol, Scene, Sink, Time,
+};
+
+/// Everything that belongs to one node.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Local<A: Algorithm> {
+    pub(crate) me: NodeId,
+    pub(crate) life: Life<A>,
+    incarnation: u32,
+    stable: Option<A::Stable>,
+    /// The timers that are set, in order.
+    pub(crate) timers: Vec<A::Timer>,
+    /// What the failure detector has not told it yet: by peer, and for each peer in order.
+    pub(crate) words: Vec<(NodeId, Liveness)>,
+}
+
+/// Is a node there?
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Life<A> {
+    /// It has not come up yet.
+    Asleep,
+    /// It is in this state.
+    Up(A),
+    /// It has crashed.
+    Down,
+}
+
+/// A message on its way.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Envelope<M> {
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    pub(crate) msg: M,
+}
+
+/// What can happen to a node.
+#[derive(Clone, Debug)]
+pub(crate) enum Cause<A: Algorithm> {
+    Start,
+    Recover,
+    Crash,
+    Command(A::Command),
+    Message(Envelope<A::Msg>),
+    /// The timer in this position fires.
+    Timer(usize),
+    /// The detector's word in this position arrives.
+    Word(usize),
+    /// The detector finds out something that it will tell.
+    Noticed(NodeId, Liveness),
+}
+
+/// Something that users and monitors are told of.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum News<C, E> {
+    Gave(C),
+    Told(E),
+    Crashed,
+    Recovered,
+}
+
+/// What a node makes of a cause.
+#[derive(Clone, Debug)]
+pub(crate) struct Response<A: Algorithm> {
+    /// The node afterwards.
+    pub(crate) local: Local<A>,
+    /// What it sent, each with the number of the sending.
+    pub(crate) sends: Vec<(u64, Envelope<A::Msg>)>,
+    /// What is to be told, in order.
+    pub(crate) news: Vec<News<A::Command, A::Event>>,
+    /// It had no effects at all.
+    pub(crate) silent: bool,
+}
+
+impl<A: Algorithm> Local<A> {
+    /// The node before it comes up.
+    pub(crate) fn asleep(me: NodeId) -> Self {
+        let (timers, words) = (Vec::new(), Vec::new());
+        Self { me, life: Life::Asleep, incarnation: 0, stable: None, timers, words }
+    }
+
+    /// What the node makes of a cause; none if it refuses the command. `sent` counts its sendings
+    /// so far.
+    pub(crate) fn respond(
+        &self,
+        scene: &Scene<A>,
+        cause: &Cause<A>,
+        choices: &mut dyn Choices,
+        sent: u64,
+        recorder: Option<&mut Recorder>,
+    ) -> Option<Response<A>> {
+        let mut local = self.clone();
+        let mut news = Vec::new();
+        let input = match cause {
+            Cause::Crash => {
+                local.life = Life::Down;
+                local.timers.clear();
+                local.words.clear();
+                let news = [News::Crashed].into();
+                return Some(Response { local, sends: Vec::new(), news, silent: true });
+            }
+            Cause::Noticed(peer, now) => {
+                let place = local.words.partition_point(|(other, _)| other <= peer);
+                local.words.insert(place, (*peer, *now));
+                return Some(Response { local, sends: Vec::new(), news, silent: true });
+            }
+            Cause::Recover => {
+                local.incarnation += 1;
+                news.push(News::Recovered);
+                Input::Start
+            }
+            Cause::Start => Input::Start,
+            Cause::Command(command) => {
+                news.push(News::Gave(command.clone()));
+                Input::Command(command.clone())
+            }
+            Cause::Message(Envelope { from, msg, .. }) => {
+                Input::Message { from: *from, msg: msg.clone() }
+            }
+            Cause::Timer(place) => Input::Timer(local.timers.remove(*place)),
+            Cause::Word(place) => {
+                let (peer, now) = local.words.remove(*place);
+                Input::Liveness { peer, now }
+            }
+        };
+        local.take_in(scene, input, choices, Notes { effects: Vec::new(), sent, recorder }, news)
+    }
+
+    fn take_in(
+        mut self,
+        scene: &Scene<A>,
+        input: Input<A>,
+        choices: &mut dyn Choices,
+        mut notes: Notes<'_, A>,
+        news: Vec<News<A::Command, A::Event>>,
+    ) -> Option<Response<A>> {
+        if matches!(input, Input::Start) {
+            self.life = Life::Up(scene.boot(self.me, self.incarnation, self.stable.clone()));
+        }
+        let Life::Up(protocol) = &mut self.life else { panic!("{input:?} at a node not there") };
+        let before = matches!(input, Input::Command(_)).then(|| protocol.clone());
+        let sent = notes.sent;
+        let mut cx = Ctx::new(self.me, Time::ZERO, choices, &mut notes);
+        let result = protocol.step(&mut cx, input);
+        protocol.assert_invariants();
+        if let Err(refusal) = result {
+            let unchanged = before.as_ref() == Some(&*protocol) && notes.effects.is_empty();
+            assert!(unchanged, "a refusal changes something: {protocol:?}");
+            if let Some(recorder) = notes.recorder {
+                recorder.refused(refusal);
+            }
+            return None;
+        }
+        Some(self.carry_out(scene, notes.effects, sent, news))
+    }
+
+    fn carry_out(
+        mut self,
+        scene: &Scene<A>,
+        effects: Vec<Effect<A>>,
+        mut sent: u64,
+        mut news: Vec<News<A::Command, A::Event>>,
+    ) -> Response<A> {
+        let from = self.me;
+        let mut sends = Vec::new();
+        let silent = effects.is_empty();
+        for effect in effects {
+            match effect {
+                Effect::Send { to, msg } => {
+                    sent += 1;
+                    sends.push((sent, Envelope { from, to, msg }));
+                }
+                Effect::Multicast { to, msg } => {
+                    sent += 1;
+                    let each = |to| (sent, Envelope { from, to, msg: msg.clone() });
+                    sends.extend(to.iter().map(each));
+                }
+                Effect::SetTimer { timer, .. } => {
+                    if let Err(place) = self.timers.binary_search(&timer) {
+                        self.timers.insert(place, timer);
+                    }
+                }
+                Effect::CancelTimer(timer) => self.timers.retain(|&other| other != timer),
+                Effect::Persist(stable) => self.stable = Some(stable),
+                Effect::Emit(event) => news.push(News::Told(event)),
+            }
+        }
+        for (_, Envelope { to, msg, .. }) in &sends {
+            let linked = scene.topology.link(from, *to).is_some();
+            assert!(linked, "node {from} sends {msg:?} to node {to}, which is not its neighbour");
+        }
+        Response { local: self, sends, news, silent }
+    }
+}
+
+/// Takes down what a handler does.
+struct Notes<'a, P: Protocol> {
+    effects: Vec<Effect<P>>,
+    sent: u64,
+    recorder: Option<&'a mut Recorder>,
+}
+
+impl<P: Protocol> Sink<P> for Notes<'_, P> {
+    fn effect(&mut self, effect: Effect<P>) {
+        self.sent += u64::from(matches!(effect, Effect::Send { .. } | Effect::Multicast { .. }));
+        if let Some(recorder) = &mut self.recorder {
+            recorder.effect(&effect, self.sent);
+        }
+        self.effects.push(effect);
+    }
+
+    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.step(step, fields);
+        }
+    }
+
+    fn chose(&mut self, choice: u32) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.chose(choice);
+        }
+    }
+}

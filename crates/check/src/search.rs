@@ -1,0 +1,166 @@
+//! Breadth first, level by level: the first violation found has the shortest run.
+
+use quorate_core::{Algorithm, NodeId, Workload};
+
+use crate::batch::{self, Crop, Harvest, Level, Rows};
+use crate::debts::Links;
+use crate::draft::WATCH;
+use crate::report::Progress;
+use crate::seeds::Seed;
+use crate::visited::{NONE, Visited};
+use crate::world::{Move, World};
+
+/// How many states are expanded against the same tables. Reports would be the same with any other
+/// number; with a larger one threads meet less often, with a smaller one caches are hit more often.
+const BATCH: usize = 4096;
+
+/// Debts are kept as bits of a word.
+const NODES_MAX: usize = 64;
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Verdict {
+    /// Nothing was found.
+    Holds,
+    /// There are too many states.
+    Bounded,
+    /// This step out of this state breaks a property.
+    Broken(u32, Move, u32),
+    /// This state is an end that breaks a property; its users and monitor.
+    BadEnd(u32, u32),
+    /// In this state something is owed to a node for ever; its users and monitor, and the node.
+    Unpayable(u32, u32, NodeId),
+    /// Debts can only be judged with the links between states.
+    LinksNeeded,
+}
+
+/// A search under way.
+pub(crate) struct Search<'s, 'w, A: Algorithm, W> {
+    world: &'s mut World<'w, A, W>,
+    pub(crate) visited: Visited,
+    level: Rows,
+    next: Rows,
+    links: Option<Links>,
+    pub(crate) transitions: u64,
+    pub(crate) depth: u32,
+}
+
+impl<'s, 'w, A: Algorithm, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W> {
+    /// A search that has not begun.
+    pub(crate) fn new(world: &'s mut World<'w, A, W>, with_links: bool) -> Self {
+        Self {
+            world,
+            visited: Visited::default(),
+            level: Rows::default(),
+            next: Rows::default(),
+            links: with_links.then(Links::default),
+            transitions: 0,
+            depth: 0,
+        }
+    }
+
+    /// Searches from these initial states.
+    pub(crate) fn run(&mut self, seeds: &[Seed], progress: &mut dyn FnMut(&Progress)) -> Verdict {
+        for seed in seeds {
+            self.transitions += 1;
+            self.meet(&seed.draft.row, seed.draft.fingerprint, NONE);
+        }
+        while self.next.len() > 0 {
+            let states = self.visited.len();
+            std::mem::swap(&mut self.level, &mut self.next);
+            self.next.clear();
+            if let Some(verdict) = self.run_level(states, progress) {
+                return verdict;
+            }
+            self.depth += u32::from(self.next.len() > 0);
+        }
+        self.judge_debts()
+    }
+
+    /// Expands the level whose states end before number `end`.
+    fn run_level(&mut self, end: usize, progress: &mut dyn FnMut(&Progress)) -> Option<Verdict> {
+        let count = self.level.len();
+        for start in (0..count).step_by(BATCH) {
+            let places = start..count.min(start + BATCH);
+            let level = Level {
+                rows: &self.level,
+                end: end as u32,
+                visited: &self.visited,
+                with_links: self.links.is_some(),
+            };
+            let (harvests, crops) = batch::expand(self.world, level, places.clone());
+            for (place, (harvest, crop)) in places.clone().zip(crops) {
+                let harvest = &harvests[harvest];
+                let state = (end - count + place) as u32;
+                let verdict = self.bring_in(state, place, harvest, &harvest.crops[crop]);
+                if verdict.is_some() {
+                    return verdict;
+                }
+            }
+            let frontier = (count - places.end + self.next.len()) as u64;
+            progress(&Progress { states: self.visited.len() as u64, depth: self.depth, frontier });
+        }
+        None
+    }
+
+    /// Takes over what came of a state.
+    fn bring_in(
+        &mut self,
+        state: u32,
+        place: usize,
+        harvest: &Harvest,
+        crop: &Crop,
+    ) -> Option<Verdict> {
+        self.transitions += crop.steps;
+        let mut targets = Vec::new();
+        for place in crop.fresh.clone() {
+            let (row, fingerprint) = harvest.fresh.get(place);
+            let target = self.meet(row, fingerprint, state);
+            if self.links.is_some() && !harvest.by_fault[place] {
+                targets.push(target);
+            }
+            if self.visited.len() as u64 > self.world.plan.states_max {
+                return Some(Verdict::Bounded);
+            }
+        }
+        if let Some(links) = &mut self.links {
+            let met = harvest.met[crop.met.clone()].iter().copied();
+            links.expand(met.chain(targets));
+        }
+        if let Some((step, violation)) = crop.broken {
+            return Some(Verdict::Broken(state, step, violation));
+        }
+        let watch = self.level.get(place).0[WATCH];
+        let facts = self.world.tables.watch(watch);
+        if crop.is_end && facts.settled.is_err() {
+            return Some(Verdict::BadEnd(state, watch));
+        }
+        // Without links sideways or back, every run comes to an end, and each end was judged.
+        let debts_in_doubt = crop.sideways || (crop.is_end && facts.owed != 0);
+        let judged_later = self.links.is_some() || self.world.scene.count() > NODES_MAX;
+        (debts_in_doubt && !judged_later).then_some(Verdict::LinksNeeded)
+    }
+
+    /// The number of a state, which is kept for the next level if it is new.
+    fn meet(&mut self, row: &[u32], fingerprint: u64, parent: u32) -> u32 {
+        let (state, new) = self.visited.insert(fingerprint, parent);
+        if new {
+            self.next.push(row, fingerprint);
+            if let Some(links) = &mut self.links {
+                links.meet(row[WATCH]);
+            }
+        }
+        state
+    }
+
+    fn judge_debts(&self) -> Verdict {
+        let Some(links) = &self.links else { return Verdict::Holds };
+        let owed = |watch| self.world.tables.watch(watch).owed;
+        match links.first_unpayable(owed) {
+            None => Verdict::Holds,
+            Some((state, node)) => {
+                Verdict::Unpayable(state, links.watch(state), NodeId::at(node as usize))
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! `quorate demo`: what was measured next to what theory says, and pictures.
+
+use std::path::Path;
+
+use quorate_check::{Plan, Timers};
+use quorate_core::{Cost, Span};
+use quorate_lab::election::{Ids, Who};
+use quorate_lab::{BadInput, Spec, Watch, exhaust, meta, simulate, simulate_many};
+use serde_json::Value;
+
+use crate::Done;
+use crate::arguments::{DemoArguments, FileArguments};
+use crate::output::{self, Steps};
+
+const RICART_AGRAWALA: &str = "mutex/ricart-agrawala";
+const CHANG_ROBERTS: &str = "election/chang-roberts";
+const BULLY: &str = "election/bully";
+
+/// Measured means may be off by so much.
+const TOLERANCE: f64 = 0.01;
+
+/// Runs the algorithms, compares with theory, and draws.
+pub(crate) fn run(arguments: &DemoArguments) -> Result<Done, BadInput> {
+    let folder = &arguments.out;
+    std::fs::create_dir_all(folder).map_err(|error| output::bad_file("--out", folder, &error))?;
+    output::print_line("Measured in simulation, every monitor on, next to what theory says:\n");
+    let rows = measure()?;
+    let agree = rows.iter().all(Row::agrees);
+    let header = ["algorithm", "experiment", "nodes", "measured", "theory", "formula", ""];
+    let table = output::table(&header, rows.iter().map(Row::cells).collect(), &[2, 3, 4]);
+    output::print_line(&table);
+    let checked = check(folder)?;
+    pictures(folder)?;
+    let folder = folder.display();
+    output::print_line(&format!("\nPictures are in {folder}/: open them in a browser."));
+    output::print_line("Next: quorate --help, or quorate algorithms");
+    Ok(if agree && checked { Done::Holds } else { Done::Violated })
+}
+
+/// One measurement and its theory.
+struct Row {
+    algorithm: &'static str,
+    experiment: &'static str,
+    nodes: usize,
+    measured: f64,
+    theory: f64,
+    formula: &'static str,
+    /// A mean of random runs is compared with a tolerance.
+    is_mean: bool,
+}
+
+impl Row {
+    fn agrees(&self) -> bool {
+        let tolerance = if self.is_mean { TOLERANCE * self.theory } else { 1e-9 };
+        (self.measured - self.theory).abs() <= tolerance
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let mark = if self.agrees() {
+            output::paint(output::green(), "agrees")
+        } else {
+            output::paint(output::red(), "DIFFERS")
+        };
+        vec![
+            self.algorithm.to_owned(),
+            self.experiment.to_owned(),
+            self.nodes.to_string(),
+            output::rounded(self.measured),
+            output::rounded(self.theory),
+            self.formula.to_owned(),
+            mark,
+        ]
+    }
+}
+
+/// Measures what the algorithms publish.
+fn measure() -> Result<Vec<Row>, BadInput> {
+    let mut rows = Vec::new();
+    for nodes in [10, 100] {
+        let spec = Spec::new(RICART_AGRAWALA, nodes);
+        rows.push(row(&spec, "messages per entry", "messages_per_entry", 1)?);
+        rows.push(row(&spec, "synchronisation delay", "sync_delay", 1)?);
+    }
+    for (ids, experiment, runs) in [
+        (Ids::Ascending, "messages, ids ascending", 1),
+        (Ids::Descending, "messages, ids descending", 1),
+        (Ids::Random, "messages, ids random", 1000),
+    ] {
+        let mut spec = Spec::new(CHANG_ROBERTS, 100);
+        spec.election.ids = ids;
+        rows.push(row(&spec, experiment, "messages", runs)?);
+    }
+    for nodes in [5, 8] {
+        for (starter, experiment) in [
+            (1, "messages, best dead, worst starts"),
+            (nodes as u32 - 1, "messages, best dead, second best starts"),
+        ] {
+            let mut spec = Spec::new(BULLY, nodes);
+            spec.crashes = vec![(nodes as u32, 0)];
+            spec.election.initiators = Who::Nodes(vec![starter]);
+            rows.push(row(&spec, experiment, "messages", 1)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// Measures one figure against the published cost of the same name.
+fn row(spec: &Spec, experiment: &'static str, figure: &str, runs: u32) -> Result<Row, BadInput> {
+    let done = if runs == 1 {
+        simulate(spec, Watch::default())?
+    } else {
+        simulate_many(spec, runs, &mut |_| {})?
+    };
+    let meta = meta(&spec.algorithm)?;
+    let cost = meta.costs.iter().find(|cost| cost.what == experiment);
+    let Cost { formula, value, .. } =
+        cost.ok_or_else(|| BadInput::new("demo", format!("no cost is published of {experiment}")))?;
+    Ok(Row {
+        algorithm: meta.name,
+        experiment,
+        nodes: spec.nodes,
+        measured: done.json.get(figure).and_then(Value::as_f64).unwrap_or(f64::NAN),
+        theory: value(spec.nodes as f64),
+        formula,
+        is_mean: runs > 1,
+    })
+}
+
+/// Checks what must hold, and shows what must not.
+fn check(folder: &Path) -> Result<bool, BadInput> {
+    output::print_line("\nEvery interleaving of three nodes:\n");
+    let mut spec = Spec::new(RICART_AGRAWALA, 3);
+    spec.mutex.requests = 2;
+    let mut rows = Vec::new();
+    let holds = exhaust(&spec, &Plan::default(), &mut |_| {})?;
+    rows.push(("two entries each", spec, &holds, "must hold"));
+    let spec = Spec::new(BULLY, 3);
+    let bounded = Plan { crashes: 1, timers: Timers::WhenQuiet, ..Plan::default() };
+    let synchronous = exhaust(&spec, &bounded, &mut |_| {})?;
+    rows.push(("one crash, bounded delays", spec.clone(), &synchronous, "must hold"));
+    let unbounded = Plan { crashes: 1, ..Plan::default() };
+    let asynchronous = exhaust(&spec, &unbounded, &mut |_| {})?;
+    rows.push(("one crash, unbounded delays", spec, &asynchronous, "two leaders, as published"));
+    let cells = rows.iter().map(|(experiment, spec, done, expected)| {
+        let result = match done.counterexample() {
+            None => "holds".to_owned(),
+            Some(found) => found.violation.to_string(),
+        };
+        let states = done.report.states.to_string();
+        vec![
+            spec.algorithm.clone(),
+            (*experiment).to_owned(),
+            states,
+            (*expected).to_owned(),
+            result,
+        ]
+    });
+    let header = ["algorithm", "experiment", "states", "expected", "result"];
+    output::print_line(&output::table(&header, cells.collect(), &[2]));
+    if let Some(trace) = &asynchronous.trace {
+        let path = folder.join("bully-two-leaders.svg");
+        let title = "Bully without bounded delays: two leaders";
+        output::draw(trace.header.nodes, &trace.records, title, Some(&path), false)?;
+    }
+    let as_expected = holds.trace.is_none() && synchronous.trace.is_none();
+    Ok(as_expected && asynchronous.trace.is_some())
+}
+
+/// Draws a run of each algorithm.
+fn pictures(folder: &Path) -> Result<(), BadInput> {
+    let mut mutex = Spec::new(RICART_AGRAWALA, 4);
+    mutex.mutex.requests = 1;
+    mutex.latency = "uniform:0.6..1.8".to_owned();
+    mutex.mutex.load = "2".to_owned();
+    let mut ring = Spec::new(CHANG_ROBERTS, 6);
+    let ids = [3, 7, 2, 9, 4, 1];
+    ring.election.ids = Ids::Given(ids.iter().map(|&id| (id, u64::from(id))).collect());
+    let mut bully = Spec::new(BULLY, 5);
+    bully.crashes = vec![(5, 0)];
+    bully.recoveries = vec![(5, Span::units(8).0)];
+    bully.election.initiators = Who::Nodes(vec![2]);
+    bully.latency = "uniform:0.6..1".to_owned();
+    for (spec, file, title) in [
+        (mutex, "ricart-agrawala.svg", "Ricart-Agrawala: four nodes want to enter"),
+        (ring, "chang-roberts.svg", "Chang-Roberts: ids 3, 7, 2, 9, 4, 1 round a ring"),
+        (bully, "bully.svg", "Bully: 5 is down, 4 takes over, 5 comes back"),
+    ] {
+        let files = FileArguments { trace: None, svg: Some(folder.join(file)), draw: false };
+        let mut steps = Steps::new(&files, &spec.header("sim"))?;
+        let mut record = |record| steps.take(record);
+        simulate(&spec, Watch { record: Some(&mut record), progress: None })?;
+        steps.finish(spec.nodes, title)?;
+    }
+    Ok(())
+}

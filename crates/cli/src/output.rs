@@ -1,0 +1,202 @@
+//! Tables, traces and pictures.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, Table, presets};
+use quorate_core::trace::{END, Header, Record};
+use quorate_lab::BadInput;
+use quorate_lab::diagram::{self, Picture};
+use serde_json::{Map, Value};
+
+use crate::arguments::FileArguments;
+
+/// So many steps are kept for a picture.
+const PICTURE_STEPS_MAX: usize = 200_000;
+/// How wide the terminal is taken to be if it does not say.
+const WIDTH: usize = 100;
+
+/// Prints the one JSON object.
+pub(crate) fn print_json(json: &Map<String, Value>) {
+    print_line(&serde_json::to_string_pretty(json).unwrap_or_default());
+}
+
+/// Prints to standard output; a reader that has gone away is no error.
+pub(crate) fn print_line(text: &str) {
+    let _ = writeln!(anstream::stdout().lock(), "{text}");
+}
+
+/// A table without lines, numbers to the right.
+pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    if !header.is_empty() {
+        table.set_header(header.iter().map(|name| paint(bold(), name)));
+    }
+    for row in rows {
+        table.add_row(row);
+    }
+    for &index in right {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n")
+}
+
+/// What was measured, one line each.
+pub(crate) fn figures(json: &Map<String, Value>) -> String {
+    let mut rows = Vec::new();
+    for (name, value) in json {
+        match value {
+            Value::Array(_) => {}
+            Value::Object(parts) if name == "by_kind" || name == "load" => {
+                for (part, value) in parts {
+                    rows.push(vec![format!("  {} {part}", words(name)), shown(value)]);
+                }
+            }
+            Value::Object(_) => {}
+            value => rows.push(vec![format!("  {}", words(name)), shown(value)]),
+        }
+    }
+    table(&[], rows, &[1])
+}
+
+fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(word) if word == "ok" => paint(green(), "ok"),
+        Value::String(word) if word == "violated" => paint(red(), "violated"),
+        Value::String(word) => word.clone(),
+        Value::Number(number) => match number.as_f64() {
+            Some(real) if !number.is_u64() => rounded(real),
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// A number with four digits behind the point at most.
+pub(crate) fn rounded(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Text in a style that is dropped where there are no colours.
+pub(crate) fn paint(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+pub(crate) const fn bold() -> Style {
+    Style::new().bold()
+}
+
+pub(crate) const fn green() -> Style {
+    AnsiColor::Green.on_default()
+}
+
+pub(crate) const fn red() -> Style {
+    AnsiColor::Red.on_default().bold()
+}
+
+/// Takes the steps of a run as they come: writes them down, and keeps them for a picture.
+pub(crate) struct Steps<'a> {
+    files: &'a FileArguments,
+    out: Option<BufWriter<File>>,
+    records: Vec<Record>,
+    failed: Option<BadInput>,
+}
+
+impl<'a> Steps<'a> {
+    /// Opens what has to be written.
+    pub(crate) fn new(files: &'a FileArguments, header: &Header) -> Result<Self, BadInput> {
+        let mut steps = Self { files, out: None, records: Vec::new(), failed: None };
+        if let Some(path) = &files.trace {
+            let file = File::create(path).map_err(|error| bad_file("--trace", path, &error))?;
+            steps.out = Some(BufWriter::new(file));
+            steps.write_line(header);
+        }
+        Ok(steps)
+    }
+
+    /// Does anybody want to see the steps?
+    pub(crate) fn wanted(&self) -> bool {
+        self.out.is_some() || self.drawn()
+    }
+
+    fn drawn(&self) -> bool {
+        self.files.draw || self.files.svg.is_some()
+    }
+
+    /// Takes the next step.
+    pub(crate) fn take(&mut self, record: Record) {
+        self.write_line(&record);
+        if self.drawn() && self.records.len() <= PICTURE_STEPS_MAX {
+            self.records.push(record);
+        }
+    }
+
+    fn write_line(&mut self, line: &dyn std::fmt::Display) {
+        let Some((out, path)) = self.out.as_mut().zip(self.files.trace.as_ref()) else { return };
+        if let Err(error) = writeln!(out, "{line}") {
+            self.failed.get_or_insert(bad_file("--trace", path, &error));
+        }
+    }
+
+    /// Ends the trace and draws the pictures.
+    pub(crate) fn finish(mut self, nodes: usize, title: &str) -> Result<(), BadInput> {
+        self.write_line(&END);
+        if let Some((out, path)) = self.out.as_mut().zip(self.files.trace.as_ref())
+            && let Err(error) = out.flush()
+        {
+            self.failed.get_or_insert(bad_file("--trace", path, &error));
+        }
+        if let Some(bad) = self.failed {
+            return Err(bad);
+        }
+        if !self.drawn() {
+            return Ok(());
+        }
+        if self.records.len() > PICTURE_STEPS_MAX {
+            let argument = if self.files.draw { "--draw" } else { "--svg" };
+            let reason = format!(
+                "the run has more than {PICTURE_STEPS_MAX} steps; take fewer nodes or --until TIME"
+            );
+            return Err(BadInput::new(argument, reason));
+        }
+        draw(nodes, &self.records, title, self.files.svg.as_deref(), self.files.draw)
+    }
+}
+
+/// Draws a run, into a file, on the terminal, or both.
+pub(crate) fn draw(
+    nodes: usize,
+    records: &[Record],
+    title: &str,
+    svg: Option<&Path>,
+    here: bool,
+) -> Result<(), BadInput> {
+    let picture = Picture::from_trace(nodes, records);
+    if let Some(path) = svg {
+        let style = diagram::Style { title: title.to_owned(), ..diagram::Style::default() };
+        let text = picture.svg(&style).map_err(|error| BadInput::new("--svg", error))?;
+        std::fs::write(path, text).map_err(|error| bad_file("--svg", path, &error))?;
+    }
+    if here {
+        let width = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        print_line(&picture.unicode(width.unwrap_or(WIDTH)));
+    }
+    Ok(())
+}
+
+/// A file that cannot be written.
+pub(crate) fn bad_file(argument: &str, path: &Path, error: &std::io::Error) -> BadInput {
+    BadInput::new(argument, format!("{}: {error}", path.display()))
+}

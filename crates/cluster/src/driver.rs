@@ -1,0 +1,239 @@
+//! A running node, as its user sees it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use quorate_core::{Algorithm, NodeId, PerNode, Scene};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
+
+use crate::actor::{Actor, Inputs, Order};
+use crate::dialler::Dialler;
+use crate::dice::entropy;
+use crate::events::{self, EventSink, EventSource};
+use crate::hello::Identity;
+use crate::intake::{BATCHES, Intake};
+use crate::lane::Lane;
+use crate::shared::{Phase, Shared};
+use crate::stats::Counters;
+use crate::{CommandError, Config, End, Member, PeerStatus, StartError, Stats};
+
+/// How many commands may wait before whoever gives another one has to.
+const ORDERS: usize = 1024;
+
+/// A node of an algorithm, running over TCP. Dropped, it ends at once, without sending what still
+/// waits; see [`Driver::shutdown`].
+pub struct Driver<A: Algorithm> {
+    handle: Handle<A>,
+    events: Option<EventSource<A::Event>>,
+    lanes: Arc<PerNode<Option<Arc<Lane>>>>,
+    shared: Arc<Shared>,
+    phase: watch::Sender<Phase>,
+    actor: JoinHandle<End>,
+    intake: JoinHandle<()>,
+    diallers: JoinSet<()>,
+}
+
+impl<A: Algorithm> fmt::Debug for Driver<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").field("identity", &self.shared.identity).finish_non_exhaustive()
+    }
+}
+
+/// Gives commands to a running node; as many of these as users.
+pub struct Handle<A: Algorithm> {
+    orders: mpsc::Sender<Order<A::Command>>,
+}
+
+impl<A: Algorithm> Clone for Handle<A> {
+    fn clone(&self) -> Self {
+        Self { orders: self.orders.clone() }
+    }
+}
+
+impl<A: Algorithm> fmt::Debug for Handle<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+impl<A: Algorithm> Handle<A> {
+    /// Gives a command, and waits until the node has taken it. It waits for its turn while a queue
+    /// to a peer is half full.
+    ///
+    /// # Errors
+    /// If the algorithm refuses it, or the node does not run any more.
+    pub async fn command(&self, command: A::Command) -> Result<(), CommandError> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.orders.send(Order { command, answer }).await;
+        sent.map_err(|_| CommandError::Stopped)?;
+        answered.await.map_err(|_| CommandError::Stopped)?
+    }
+}
+
+impl<A: Algorithm> Driver<A>
+where
+    A::Msg: Serialize + DeserializeOwned,
+{
+    /// Starts node `me` of the scene behind this listener. `peers` must name every node that this
+    /// one has a link to; they need not be up yet.
+    ///
+    /// # Errors
+    /// If the scene, the peers and the configuration do not go together.
+    pub async fn start(
+        scene: &Scene<A>,
+        me: NodeId,
+        listener: TcpListener,
+        peers: &[Member],
+        config: Config,
+    ) -> Result<Self, StartError> {
+        let (sink, source) = events::own(config.events_max);
+        Self::launch(scene, me, listener, peers, config, sink, Some(source))
+    }
+
+    /// As [`Driver::start`], with the events going into a stream that several nodes share; then
+    /// [`Driver::event`] gives none. An event enters the stream before anything that the node sends
+    /// after it, so that the order of the stream does not contradict that of cause and effect.
+    ///
+    /// # Errors
+    /// As [`Driver::start`].
+    pub async fn start_joint(
+        scene: &Scene<A>,
+        me: NodeId,
+        listener: TcpListener,
+        peers: &[Member],
+        config: Config,
+        events: mpsc::UnboundedSender<(NodeId, A::Event)>,
+    ) -> Result<Self, StartError> {
+        Self::launch(scene, me, listener, peers, config, EventSink::Joint(events), None)
+    }
+
+    fn launch(
+        scene: &Scene<A>,
+        me: NodeId,
+        listener: TcpListener,
+        peers: &[Member],
+        config: Config,
+        sink: EventSink<A::Event>,
+        events: Option<EventSource<A::Event>>,
+    ) -> Result<Self, StartError> {
+        config.check()?;
+        let lanes = Arc::new(lanes(scene, me, peers, &config)?);
+        let (algorithm, view) = (A::META.name, scene.view.id());
+        let identity = Identity { me, incarnation: entropy(), algorithm, view };
+        let shared = Arc::new(Shared {
+            identity,
+            topology: scene.topology.clone(),
+            config,
+            counters: Counters::default(),
+            room: tokio::sync::Notify::new(),
+        });
+        let (phase, phases) = watch::channel(Phase::Running);
+        let (orders, ordered) = mpsc::channel(ORDERS);
+        let (batches, inbound) = mpsc::channel(BATCHES);
+
+        let intake = Intake::new(Arc::clone(&shared), batches).run(listener, phases.clone());
+        let intake = tokio::spawn(intake);
+        let mut diallers = JoinSet::new();
+        for lane in lanes.iter().filter_map(|(_, lane)| lane.as_ref()) {
+            let dialler = Dialler::new(Arc::clone(lane), Arc::clone(&shared), phases.clone());
+            diallers.spawn(dialler.run());
+        }
+        // Nodes that are given the same seed shall not choose alike.
+        let seed = shared.config.seed.unwrap_or_else(entropy) ^ u64::from(me.number()) << 32;
+        let protocol = scene.boot(me, 0, None);
+        let actor = Actor::new(me, protocol, seed, Arc::clone(&shared), Arc::clone(&lanes), sink);
+        let actor = tokio::spawn(actor.run(Inputs { inbound, orders: ordered, phase: phases }));
+        Ok(Self {
+            handle: Handle { orders },
+            events,
+            lanes,
+            shared,
+            phase,
+            actor,
+            intake,
+            diallers,
+        })
+    }
+}
+
+impl<A: Algorithm> Driver<A> {
+    /// Gives a command; see [`Handle::command`].
+    ///
+    /// # Errors
+    /// If the algorithm refuses it, or the node does not run any more.
+    pub async fn command(&self, command: A::Command) -> Result<(), CommandError> {
+        self.handle.command(command).await
+    }
+
+    /// Something to give commands with while somebody else waits for events.
+    #[must_use]
+    pub fn handle(&self) -> Handle<A> {
+        self.handle.clone()
+    }
+
+    /// The next thing that the node tells its user, in order; none when it has ended. May be
+    /// dropped while waiting without missing any.
+    pub async fn event(&mut self) -> Option<A::Event> {
+        self.events.as_mut()?.next().await
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shared.counters.snapshot()
+    }
+
+    /// How it stands with those whom this node can send to.
+    #[must_use]
+    pub fn peers(&self) -> Vec<PeerStatus> {
+        let lanes = self.lanes.iter().filter_map(|(_, lane)| lane.as_ref());
+        lanes.map(|lane| lane.status()).collect()
+    }
+
+    /// Ends it: takes nothing in any more, sends what waits for peers that can be reached (for as
+    /// long as the configuration allows), closes all connections. When this returns, no task of it
+    /// is left. Says why the node ended, which may have been earlier.
+    pub async fn shutdown(mut self) -> End {
+        self.phase.send_replace(Phase::Halting);
+        let end = (&mut self.actor).await.unwrap_or(End::Panicked);
+        self.phase.send_replace(Phase::Flushing);
+        let _ = (&mut self.intake).await;
+        let flushed = async { while self.diallers.join_next().await.is_some() {} };
+        if timeout(self.shared.config.flush_timeout, flushed).await.is_err() {
+            self.diallers.shutdown().await;
+        }
+        end
+    }
+}
+
+impl<A: Algorithm> Drop for Driver<A> {
+    fn drop(&mut self) {
+        self.actor.abort();
+        self.intake.abort();
+    }
+}
+
+/// A lane to every neighbour.
+fn lanes<A: Algorithm>(
+    scene: &Scene<A>,
+    me: NodeId,
+    peers: &[Member],
+    config: &Config,
+) -> Result<PerNode<Option<Arc<Lane>>>, StartError> {
+    scene.fits().map_err(StartError::Topology)?;
+    if !scene.view.set().contains(me) || me.index() >= scene.count() {
+        return Err(StartError::NotMember(me));
+    }
+    let mut lanes = PerNode::new(scene.count(), |_| None);
+    for node in scene.topology.neighbours(me).iter().filter(|&node| node != me) {
+        let member = peers.iter().find(|member| member.id == node);
+        let member = member.ok_or(StartError::NoAddress(node))?;
+        lanes[node] = Some(Arc::new(Lane::new(node, member.addr, config)));
+    }
+    Ok(lanes)
+}

@@ -1,0 +1,233 @@
+//! One body, two arms: every algorithm of the catalogues does the same in the simulator and over
+//! sockets, before the same monitors.
+
+use quorate_algorithms::election::{self, Criterion, Election, Initiators};
+use quorate_algorithms::mutex::{self, Load, Mutex, Users};
+use quorate_algorithms::{Catalogued, Portable, Visitor};
+use quorate_core::{
+    Algorithm, Fact, Monitor, NodeId, NodeSet, Options, Protocol, Scene, Shape, Span, Time,
+    Topology, Wait, Workload,
+};
+use quorate_sim::{Faults, Network, Observer, World};
+use tokio::time::{Duration, Instant, sleep_until};
+
+use crate::party;
+
+/// What was said at a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Said<C, E> {
+    Command(C),
+    Event(E),
+}
+
+type Facts<A> = Vec<(NodeId, Said<<A as Protocol>::Command, <A as Protocol>::Event>)>;
+
+/// Lets the same users act in both arms, and hands what was said to the same judge.
+fn both_arms<A, W>(scene: &Scene<A>, users: &W, judge: impl Fn(&Facts<A>))
+where
+    A: Algorithm,
+    A::Msg: Portable,
+    W: Workload<A::Command, A::Event>,
+{
+    for facts in [simulated(scene, users.clone()), party::run(over_sockets(scene, users.clone()))] {
+        let mut monitor = scene.monitor();
+        for (node, said) in &facts {
+            let fact = match said {
+                Said::Command(command) => Fact::Command(command),
+                Said::Event(event) => Fact::Event(event),
+            };
+            monitor.observe(*node, fact).unwrap_or_else(|wrong| panic!("{wrong}: {facts:?}"));
+        }
+        monitor.settle().unwrap_or_else(|wrong| panic!("{wrong}: {facts:?}"));
+        judge(&facts);
+    }
+}
+
+struct Notes<C, E>(Vec<(NodeId, Said<C, E>)>);
+
+impl<C: Clone, E: Clone> Observer<C, E> for Notes<C, E> {
+    fn fact(&mut self, _: Time, at: NodeId, fact: Fact<'_, C, E>) {
+        match fact {
+            Fact::Command(command) => self.0.push((at, Said::Command(command.clone()))),
+            Fact::Event(event) => self.0.push((at, Said::Event(event.clone()))),
+            Fact::Crashed | Fact::Recovered => {}
+        }
+    }
+}
+
+/// The first arm.
+fn simulated<A, W>(scene: &Scene<A>, users: W) -> Facts<A>
+where
+    A: Algorithm,
+    W: Workload<A::Command, A::Event>,
+{
+    let (network, faults) = (Network::default(), Faults::default());
+    let mut world = World::new(scene, users, Notes(Vec::new()), &network, &faults, 1);
+    world.run_to_rest();
+    let (report, notes) = world.finish();
+    assert!(report.holds(), "{report:?}");
+    notes.0
+}
+
+/// The second arm. A command is noted before it is given and an event after it was told, so that
+/// whoever leaves has left before anybody can be let in because of it.
+async fn over_sockets<A, W>(scene: &Scene<A>, mut users: W) -> Facts<A>
+where
+    A: Algorithm,
+    A::Msg: Portable,
+    W: Workload<A::Command, A::Event>,
+{
+    let (drivers, mut events) = party::start_joint(scene).await;
+    let epoch = Instant::now();
+    let mut due = vec![None; scene.count()];
+    let mut monitor = scene.monitor();
+    let mut facts: Facts<A> = Vec::new();
+    loop {
+        for node in NodeId::first(scene.count()) {
+            match users.next(node) {
+                Some((_, wait)) => due[node.index()].get_or_insert(moment(epoch, wait)),
+                None => continue,
+            };
+        }
+        let acts = NodeId::first(scene.count()).filter_map(|node| Some((due[node.index()]?, node)));
+        let next = acts.min();
+        if next.is_none() && monitor.settle().is_ok() {
+            break;
+        }
+        let (at, actor) = next.unzip();
+        tokio::select! {
+            biased;
+            Some((node, event)) = events.recv() => {
+                monitor.observe(node, Fact::Event(&event)).expect("no monitor objects");
+                users.told(node, &event);
+                facts.push((node, Said::Event(event)));
+            }
+            () = sleep_until(at.unwrap_or(epoch)), if at.is_some() => {
+                let node = actor.expect("whoever is due is somebody");
+                due[node.index()] = None;
+                let Some((command, _)) = users.next(node) else { continue };
+                monitor.observe(node, Fact::Command(&command)).expect("no monitor objects");
+                users.gave(node, &command);
+                facts.push((node, Said::Command(command.clone())));
+                drivers[node.index()].command(command).await.expect("no command is refused");
+            }
+        }
+    }
+    for driver in drivers {
+        driver.shutdown().await;
+    }
+    facts
+}
+
+fn moment(epoch: Instant, wait: Wait) -> Instant {
+    let nanos = |span: Span| Duration::from_nanos(span.0);
+    match wait {
+        Wait::For(span) | Wait::Exponential(span) => Instant::now() + nanos(span),
+        Wait::Until(span) => epoch + nanos(span),
+    }
+}
+
+/// A topology that the algorithm can run on.
+fn topology(shape: Shape, count: usize) -> Topology {
+    let links = |ends: &dyn Fn(usize) -> (usize, usize), count: usize| -> Vec<_> {
+        let ids = |(a, b)| (NodeId::at(a), NodeId::at(b));
+        (0..count).map(|i| ids(ends(i))).collect()
+    };
+    let ring = links(&|i| (i, (i + 1) % count), count);
+    let tree = links(&|i| (i / 2, i + 1), count - 1);
+    match shape {
+        Shape::Complete => Topology::complete(count),
+        Shape::Ring => Topology::ring(count),
+        Shape::TwoWayRing | Shape::Graph => Topology::undirected(count, &ring).unwrap(),
+        Shape::Tree => Topology::undirected(count, &tree).unwrap(),
+    }
+}
+
+struct Enter {
+    nodes: usize,
+    times: u32,
+}
+
+impl Visitor<Mutex> for Enter {
+    type Output = ();
+
+    fn visit<A>(self)
+    where
+        A: Algorithm<Family = Mutex>,
+        A::Msg: Portable,
+    {
+        let Self { nodes, times } = self;
+        let setup = mutex::Setup::default();
+        let config = A::configure(&Options(&[])).unwrap();
+        let scene = Scene::<A>::new(topology(A::META.shape, nodes), setup.clone(), config);
+        // Inside for so long that anybody else who is let in is seen.
+        let users = Users::new(nodes, &setup, times, Load::Heavy, Span::units(2));
+        both_arms(&scene, &users, |facts| {
+            for node in NodeId::first(nodes) {
+                let count = |command| {
+                    let given = (node, Said::Command(command));
+                    facts.iter().filter(|fact| **fact == given).count()
+                };
+                assert_eq!(count(mutex::Command::Acquire), times as usize);
+                assert_eq!(count(mutex::Command::Release), times as usize);
+                let mine = facts.iter().filter(|fact| fact.0 == node);
+                let granted = mine.filter(|fact| matches!(fact.1, Said::Event(_))).count();
+                assert_eq!(granted, times as usize, "{}", A::META.name);
+            }
+        });
+    }
+}
+
+#[test]
+fn mutual_exclusion_in_both_arms() {
+    assert!(!Mutex::CATALOGUE.is_empty());
+    for meta in Mutex::CATALOGUE {
+        Mutex::visit(meta.name, Enter { nodes: 3, times: 5 }).expect("it is in the catalogue");
+    }
+}
+
+struct Elect {
+    ids: &'static [u32],
+    asking: usize,
+}
+
+impl Visitor<Election> for Elect {
+    type Output = ();
+
+    fn visit<A>(self)
+    where
+        A: Algorithm<Family = Election>,
+        A::Msg: Portable,
+    {
+        let Self { ids, asking } = self;
+        let mut setup = election::Setup::with_ids(ids, Criterion::Highest);
+        // No timeout may run out because this machine is busy.
+        setup.delay_max = Span::units(60_000);
+        let best = NodeId::first(ids.len()).max_by_key(|&node| setup.ranks[node]).unwrap();
+        let rank = setup.ranks[best];
+        let config = A::configure(&Options(&[])).unwrap();
+        let scene = Scene::<A>::new(topology(A::META.shape, ids.len()), setup, config);
+        let users = Initiators::at_once(NodeSet::first(asking));
+        both_arms(&scene, &users, |facts| {
+            let mut leading = None;
+            for (node, said) in facts {
+                match said {
+                    Said::Event(election::Event::Leading(rank)) => leading = Some((*node, *rank)),
+                    Said::Event(election::Event::Following(to)) => assert_eq!(*to, rank),
+                    Said::Command(election::Command::Elect) => {}
+                }
+            }
+            assert_eq!(leading, Some((best, rank)), "{}", A::META.name);
+        });
+    }
+}
+
+#[test]
+fn election_in_both_arms() {
+    assert!(!Election::CATALOGUE.is_empty());
+    for meta in Election::CATALOGUE {
+        for (ids, asking) in [(&[3, 1, 5, 2, 4][..], 5), (&[20, 30, 10], 1), (&[1, 2, 3, 4], 2)] {
+            Election::visit(meta.name, Elect { ids, asking }).expect("it is in the catalogue");
+        }
+    }
+}

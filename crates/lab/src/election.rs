@@ -1,0 +1,195 @@
+//! Leader election in the lab: its arguments, its initiators, its two costs.
+
+use std::sync::Arc;
+
+use quorate_algorithms::election::{Command, Criterion, Election, Event, Initiators, Rank, Setup};
+use quorate_core::{Fact, NodeId, NodeSet, PerNode, Span, Time};
+use quorate_sim::{Observer, Report};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::study::{Figures, Study};
+use crate::{BadInput, Spec};
+
+/// What an election is given.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ElectionSpec {
+    /// Who has which id.
+    pub ids: Ids,
+    /// Who asks for a leader.
+    pub initiators: Who,
+    /// How long after one initiator the next one asks, in nanoseconds.
+    pub stagger: u64,
+    /// Which end of the order wins.
+    pub lowest: bool,
+}
+
+/// Who has which id.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ids {
+    /// Node i has id i.
+    #[default]
+    Ascending,
+    /// Node 1 has the highest.
+    Descending,
+    /// In a random order.
+    Random,
+    /// By node: its id and its weight.
+    Given(Vec<(u32, u64)>),
+}
+
+/// Who asks for a leader.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Who {
+    /// Everybody.
+    #[default]
+    All,
+    /// The first node.
+    One,
+    /// So many, chosen at random.
+    Some(usize),
+    /// These nodes.
+    Nodes(Vec<u32>),
+}
+
+impl Ids {
+    /// Reads a list: one node per line, its id, or its id and its weight.
+    ///
+    /// # Errors
+    /// The first line that says something else.
+    pub fn read(text: &str) -> Result<Self, BadInput> {
+        let mut given = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or("").trim();
+            let mut words = line.split_whitespace();
+            let Some(id) = words.next() else { continue };
+            let entry = match (id.parse(), words.next(), words.next()) {
+                (Ok(id), None, None) => Some((id, u64::from(id))),
+                (Ok(id), Some(weight), None) => weight.parse().ok().map(|weight| (id, weight)),
+                _ => None,
+            };
+            let number = number + 1;
+            let bad = || {
+                let reason = format!("line {number}: {line:?} is not an id, or an id and a weight");
+                BadInput::new("--ids", reason)
+            };
+            given.push(entry.filter(|(id, _)| *id <= Rank::ID_MAX).ok_or_else(bad)?);
+        }
+        Ok(Self::Given(given))
+    }
+
+    /// The id and weight of each node.
+    fn list(&self, spec: &Spec) -> Result<Vec<(u32, u64)>, BadInput> {
+        let count = spec.nodes as u32;
+        let plain = |id: u32| (id, u64::from(id));
+        Ok(match self {
+            Self::Ascending => (1..=count).map(plain).collect(),
+            Self::Descending => (1..=count).rev().map(plain).collect(),
+            Self::Random => {
+                let mut ids: Vec<_> = (1..=count).map(plain).collect();
+                spec.draw().shuffle(&mut ids);
+                ids
+            }
+            Self::Given(given) if given.len() == spec.nodes => {
+                let mut ids: Vec<u32> = given.iter().map(|(id, _)| *id).collect();
+                ids.sort_unstable();
+                if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+                    return Err(BadInput::new("--ids", format!("id {} stands twice", pair[0])));
+                }
+                given.clone()
+            }
+            Self::Given(given) => {
+                let reason = format!("{} ids for {} nodes", given.len(), spec.nodes);
+                return Err(BadInput::new("--ids", reason));
+            }
+        })
+    }
+}
+
+impl Who {
+    fn nodes(&self, spec: &Spec) -> Result<NodeSet, BadInput> {
+        match self {
+            Self::All => Ok(NodeSet::first(spec.nodes)),
+            Self::One => Ok(NodeSet::first(1)),
+            Self::Some(count) if (1..=spec.nodes).contains(count) => {
+                let mut nodes: Vec<_> = NodeId::first(spec.nodes).collect();
+                spec.draw().shuffle(&mut nodes);
+                Ok(nodes[..*count].iter().copied().collect())
+            }
+            Self::Some(count) => {
+                let reason = format!("{count} is not a number of nodes from 1 to {}", spec.nodes);
+                Err(BadInput::new("--initiators", reason))
+            }
+            Self::Nodes(numbers) => {
+                numbers.iter().map(|&number| spec.node("--initiators", number)).collect()
+            }
+        }
+    }
+}
+
+impl Study for Election {
+    type Users = Initiators;
+    type Measures = Outcome;
+
+    fn setup(spec: &Spec) -> Result<Setup, BadInput> {
+        let ids = spec.election.ids.list(spec)?;
+        let criterion = if spec.election.lowest { Criterion::Lowest } else { Criterion::Highest };
+        let rank = |node: NodeId| {
+            let (id, weight) = ids[node.index()];
+            Rank::new(id, weight, criterion)
+        };
+        let ranks = Arc::new(PerNode::new(spec.nodes, rank));
+        Ok(Setup { ranks, delay_max: spec.latency()?.max() })
+    }
+
+    fn users(spec: &Spec, _: &Setup) -> Result<Initiators, BadInput> {
+        let nodes = spec.election.initiators.nodes(spec)?;
+        Ok(match spec.election.stagger {
+            0 => Initiators::at_once(nodes),
+            gap => Initiators::staggered(nodes, Span(gap)),
+        })
+    }
+
+    fn measures(_: &Spec) -> Outcome {
+        Outcome::default()
+    }
+
+    fn figures(outcome: &Outcome, report: &Report, unit: Span) -> Figures {
+        let in_units = |time: Time| time.0 as f64 / unit.0.max(1) as f64;
+        vec![
+            ("leader", json!(outcome.leader.map(|(_, rank)| rank.id()))),
+            ("leader_node", json!(outcome.leader.map(|(node, _)| node.number()))),
+            ("messages", json!(report.messages)),
+            ("by_kind", crate::by_kind(report)),
+            ("time", json!(outcome.last_told.map(in_units))),
+            ("elected_at", json!(outcome.elected.map(in_units))),
+            ("broadcasts", json!(report.sendings)),
+        ]
+    }
+}
+
+/// Who was elected, and when.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    leader: Option<(NodeId, Rank)>,
+    elected: Option<Time>,
+    last_told: Option<Time>,
+}
+
+impl Observer<Command, Event> for Outcome {
+    fn fact(&mut self, now: Time, at: NodeId, fact: Fact<'_, Command, Event>) {
+        match fact {
+            Fact::Event(Event::Leading(rank)) => {
+                self.leader = Some((at, *rank));
+                self.elected = Some(now);
+                self.last_told = Some(now);
+            }
+            Fact::Event(Event::Following(_)) => self.last_told = Some(now),
+            Fact::Crashed => self.leader = self.leader.filter(|(node, _)| *node != at),
+            Fact::Command(Command::Elect) | Fact::Recovered => {}
+        }
+    }
+}

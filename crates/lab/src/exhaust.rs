@@ -1,0 +1,94 @@
+//! Exhaustive checks of a run as data.
+
+use quorate_algorithms::{Portable, Visitor};
+use quorate_check::{Counterexample, Outcome, Plan, Progress, Report, check};
+use quorate_core::Algorithm;
+use serde_json::{Map, Value, json};
+
+use crate::study::{Study, visit};
+use crate::trace_file::TraceFile;
+use crate::{BadInput, Spec};
+
+/// The most nodes that are checked: of more, not even the first steps can be told apart.
+const NODES_MAX: usize = 64;
+
+/// What came of a check.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exhausted {
+    /// The report of the checker.
+    pub report: Report,
+    /// The report as one JSON object.
+    pub json: Map<String, Value>,
+    /// The counterexample, if there is one.
+    pub trace: Option<TraceFile>,
+}
+
+impl Exhausted {
+    /// The counterexample, if there is one.
+    #[must_use]
+    pub const fn counterexample(&self) -> Option<&Counterexample> {
+        match &self.report.outcome {
+            Outcome::Violated(found) | Outcome::Deadlock(found) | Outcome::Starvation(found) => {
+                Some(found)
+            }
+            Outcome::Holds | Outcome::Bounded => None,
+        }
+    }
+}
+
+/// Explores every interleaving.
+///
+/// # Errors
+/// The first argument that makes no sense.
+pub fn exhaust(
+    spec: &Spec,
+    plan: &Plan,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Exhausted, BadInput> {
+    if spec.nodes > NODES_MAX {
+        let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", spec.nodes);
+        return Err(BadInput::new("--nodes", reason));
+    }
+    let report = visit(&spec.algorithm, Exhaust { spec, plan, progress })?;
+    let mut json = Map::new();
+    json.insert("algorithm".into(), json!(spec.algorithm));
+    json.insert("nodes".into(), json!(spec.nodes));
+    json.insert("states".into(), json!(report.states));
+    json.insert("transitions".into(), json!(report.transitions));
+    json.insert("depth".into(), json!(report.depth));
+    let result = match &report.outcome {
+        Outcome::Holds => "holds",
+        Outcome::Violated(_) | Outcome::Starvation(_) => "violated",
+        Outcome::Deadlock(_) => "deadlock",
+        Outcome::Bounded => "bounded",
+    };
+    json.insert("result".into(), json!(result));
+    let mut done = Exhausted { report, json, trace: None };
+    if let Some(Counterexample { violation, trace }) = done.counterexample().cloned() {
+        done.json.insert("property".into(), json!(violation.property));
+        done.json.insert("text".into(), json!(violation.text));
+        done.json.insert("steps".into(), json!(trace.len()));
+        done.trace = Some(TraceFile { header: spec.header("check"), records: trace });
+    }
+    Ok(done)
+}
+
+struct Exhaust<'a> {
+    spec: &'a Spec,
+    plan: &'a Plan,
+    progress: &'a mut dyn FnMut(&Progress),
+}
+
+impl<F: Study> Visitor<F> for Exhaust<'_> {
+    type Output = Result<Report, BadInput>;
+
+    fn visit<A>(self) -> Self::Output
+    where
+        A: Algorithm<Family = F>,
+        A::Msg: Portable,
+    {
+        let scene = self.spec.scene::<A>()?;
+        let users = F::users(self.spec, &scene.setup)?;
+        Ok(check(&scene, &users, self.plan, self.progress))
+    }
+}

@@ -1,0 +1,176 @@
+//! Mutual exclusion in the lab: its arguments, its users, its four criteria.
+
+use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Setup, Users};
+use quorate_core::{Fact, NodeId, PerNode, Span, Time};
+use quorate_sim::{Observer, Report};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::study::{Figures, Study};
+use crate::{BadInput, Spec};
+
+/// What a run of mutual exclusion is given.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MutexSpec {
+    /// How often each user enters.
+    pub requests: u32,
+    /// When users want to: `light`, `heavy`, or the mean time between wishes.
+    pub load: String,
+    /// How long a user stays inside, in nanoseconds.
+    pub cs: u64,
+    /// Who is inside at the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<u32>,
+}
+
+impl Default for MutexSpec {
+    fn default() -> Self {
+        Self { requests: 3, load: "heavy".to_owned(), cs: Span::UNIT.0, holder: None }
+    }
+}
+
+/// How many latencies nobody wants to enter under light load: everything comes to rest.
+const LIGHT_GAP: u64 = 100;
+
+impl Study for Mutex {
+    type Users = Users;
+    type Measures = Criteria;
+
+    fn setup(spec: &Spec) -> Result<Setup, BadInput> {
+        let holder = spec.mutex.holder.map(|node| spec.node("--holder", node)).transpose()?;
+        Ok(Setup { holder })
+    }
+
+    fn users(spec: &Spec, setup: &Setup) -> Result<Users, BadInput> {
+        let MutexSpec { requests, load, cs, .. } = &spec.mutex;
+        if *requests == 0 {
+            return Err(BadInput::new("--requests", "0 is not a number of requests from 1 on"));
+        }
+        let load = match load.as_str() {
+            "light" => Load::Light { gap: spec.latency()?.mean().times(LIGHT_GAP) },
+            "heavy" => Load::Heavy,
+            mean => match mean.parse() {
+                Ok(mean) => Load::Poisson { mean },
+                Err(_) => {
+                    let reason =
+                        format!("{mean} is not light, heavy or the mean time between wishes");
+                    return Err(BadInput::new("--load", reason));
+                }
+            },
+        };
+        Ok(Users::new(spec.nodes, setup, *requests, load, Span(*cs)))
+    }
+
+    fn measures(spec: &Spec) -> Criteria {
+        Criteria {
+            wished: PerNode::new(spec.nodes, |_| None),
+            waiting: 0,
+            inside: None,
+            left: None,
+            first_wish: None,
+            last_exit: Time::ZERO,
+            entries: 0,
+            hand_overs: Mean::default(),
+            responses: Mean::default(),
+        }
+    }
+
+    fn figures(criteria: &Criteria, report: &Report, unit: Span) -> Figures {
+        let Criteria { entries, .. } = *criteria;
+        let per_entry = |count: f64| ratio(count, entries as f64);
+        let in_units = |nanos: f64| nanos / unit.0.max(1) as f64;
+        let time = |mean: &Mean| mean.value().map_or(Value::Null, |nanos| json!(in_units(nanos)));
+        let busy = criteria.last_exit.since(criteria.first_wish.unwrap_or_default());
+        vec![
+            ("entries", json!(entries)),
+            ("messages", json!(report.messages)),
+            ("messages_per_entry", per_entry(report.messages as f64)),
+            ("by_kind", crate::by_kind(report)),
+            ("sync_delay", time(&criteria.hand_overs)),
+            ("response_time", time(&criteria.responses)),
+            ("throughput", ratio(entries as f64, in_units(busy.0 as f64))),
+            (
+                "load",
+                json!({
+                    "mean": report.handled_mean,
+                    "max": report.handled_max,
+                    "mean_per_entry": per_entry(report.handled_mean),
+                    "max_per_entry": per_entry(report.handled_max as f64),
+                }),
+            ),
+        ]
+    }
+}
+
+/// A quotient; nothing where there is nothing to divide by.
+fn ratio(a: f64, b: f64) -> Value {
+    if b > 0.0 { json!(a / b) } else { Value::Null }
+}
+
+/// The criteria of the field, measured as a run goes on.
+#[derive(Clone, Debug)]
+pub struct Criteria {
+    wished: PerNode<Option<Time>>,
+    waiting: u64,
+    inside: Option<NodeId>,
+    /// When somebody left while others were waiting, until the next one enters.
+    left: Option<Time>,
+    first_wish: Option<Time>,
+    last_exit: Time,
+    entries: u64,
+    /// From leaving to the next entry, while somebody waits.
+    hand_overs: Mean,
+    /// From wishing to leaving.
+    responses: Mean,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: u64,
+    count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, span: Span) {
+        self.sum += span.0;
+        self.count += 1;
+    }
+
+    fn value(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+}
+
+impl Observer<Command, Event> for Criteria {
+    fn fact(&mut self, now: Time, at: NodeId, fact: Fact<'_, Command, Event>) {
+        match fact {
+            Fact::Command(Command::Acquire) => {
+                self.waiting += 1;
+                self.wished[at] = Some(now);
+                self.first_wish.get_or_insert(now);
+            }
+            Fact::Event(Event::Granted(_)) => {
+                self.waiting -= 1;
+                self.inside = Some(at);
+                self.entries += 1;
+                if let Some(left) = self.left.take() {
+                    self.hand_overs.add(now.since(left));
+                }
+            }
+            Fact::Command(Command::Release) => {
+                self.last_exit = now;
+                self.inside = None;
+                if let Some(wished) = self.wished[at].take() {
+                    self.responses.add(now.since(wished));
+                }
+                self.left = (self.waiting > 0).then_some(now);
+            }
+            Fact::Crashed => {
+                let was_waiting = self.wished[at].take().is_some() && self.inside != Some(at);
+                self.waiting -= u64::from(was_waiting);
+            }
+            Fact::Recovered => {}
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Runs a trace again, step by step, and compares: whatever engine wrote it.
+//!
+//! Nothing of the trace is believed but the order of inputs and the random choices. Each input is
+//! given to the algorithm again, messages are those that were really sent, timers those that were
+//! really set, and every step must come out as it is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quorate_algorithms::{Portable, Visitor};
+use quorate_core::trace::{Happening, Parcel, Record, Recorder};
+use quorate_core::{
+    Algorithm, Choices, Ctx, Effect, Fact, Family, Input, Monitor, NodeId, Scene, Sink,
+};
+
+use crate::study::{Study, visit};
+use crate::trace_file::TraceFile;
+use crate::{BadInput, Spec};
+
+/// A trace was run again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Replayed {
+    /// How many records were run again.
+    pub records: usize,
+    /// The violation that the trace ends with or contains, if any: it was found again.
+    pub violation: Option<(String, String)>,
+    /// Where the trace differs from what really happens, if it does.
+    pub difference: Option<Difference>,
+}
+
+/// Where a trace differs from what really happens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// The line of the file.
+    pub line: usize,
+    /// What is wrong with it.
+    pub text: String,
+}
+
+/// Runs a trace again and compares.
+///
+/// # Errors
+/// If its header does not say what to run.
+pub fn replay(trace: &TraceFile) -> Result<Replayed, BadInput> {
+    let bad = |reason: String| BadInput::new("TRACE", reason);
+    let spec: Spec = serde_json::from_str(&trace.header.spec)
+        .map_err(|error| bad(format!("line 1: the spec in the header cannot be read: {error}")))?;
+    if spec.algorithm != trace.header.algorithm || spec.nodes != trace.header.nodes {
+        return Err(bad("line 1: the header and the spec in it do not agree".to_owned()));
+    }
+    visit(&spec.algorithm, Replay { spec: &spec, records: &trace.records })
+}
+
+struct Replay<'a> {
+    spec: &'a Spec,
+    records: &'a [Record],
+}
+
+impl<F: Study> Visitor<F> for Replay<'_> {
+    type Output = Result<Replayed, BadInput>;
+
+    fn visit<A>(self) -> Self::Output
+    where
+        A: Algorithm<Family = F>,
+        A::Msg: Portable,
+    {
+        let scene = self.spec.scene::<A>()?;
+        let mut stage = Stage::<A>::new(&scene);
+        let mut replayed = Replayed { records: 0, violation: None, difference: None };
+        for (record, line) in self.records.iter().zip(2..) {
+            let text = match stage.step(record) {
+                Err(text) => text,
+                Ok(again) if again != *record => format!("what really happens is {again}"),
+                Ok(_) => {
+                    replayed.records += 1;
+                    replayed.violation = replayed.violation.or_else(|| record.violation.clone());
+                    continue;
+                }
+            };
+            replayed.difference = Some(Difference { line, text });
+            break;
+        }
+        Ok(replayed)
+    }
+}
+
+/// Why an input cannot have happened.
+type Impossible = String;
+
+/// The nodes and what is between them.
+struct Stage<'a, A: Algorithm> {
+    scene: &'a Scene<A>,
+    nodes: Vec<Option<A>>,
+    incarnations: Vec<u32>,
+    monitor: <A::Family as Family>::Monitor,
+    /// Messages that were sent: who sent what to whom. They stay, for a network may duplicate.
+    sent: BTreeMap<(NodeId, u64, NodeId), A::Msg>,
+    sendings: Vec<u64>,
+    timers: BTreeSet<(NodeId, A::Timer)>,
+    stable: BTreeMap<NodeId, A::Stable>,
+}
+
+impl<'a, A: Algorithm> Stage<'a, A> {
+    fn new(scene: &'a Scene<A>) -> Self {
+        let count = scene.count();
+        Self {
+            scene,
+            nodes: NodeId::first(count).map(|node| Some(scene.boot(node, 0, None))).collect(),
+            incarnations: vec![0; count],
+            monitor: scene.monitor(),
+            sent: BTreeMap::new(),
+            sendings: vec![0; count],
+            timers: BTreeSet::new(),
+            stable: BTreeMap::new(),
+        }
+    }
+
+    /// Runs one record again: how it must read.
+    fn step(&mut self, record: &Record) -> Result<Record, Impossible> {
+        let node = record.node;
+        let mut recorder = Recorder::new();
+        recorder.begin(record.at, node, self.happening(record)?);
+        match self.input(record)? {
+            Some(input) => self.run(record, input, &mut recorder)?,
+            None => self.world_event(record, &mut recorder)?,
+        }
+        recorder.end().ok_or_else(|| "nothing was recorded".to_owned())
+    }
+
+    /// What came in, written as it is and not as it is said to be.
+    fn happening(&self, record: &Record) -> Result<Happening, Impossible> {
+        let real = |parcel: &Parcel| {
+            let msg = self.message(record.node, parcel)?;
+            Ok::<_, Impossible>(Parcel::new(parcel.from, parcel.id, msg))
+        };
+        Ok(match &record.input {
+            Happening::Receive(parcel) => Happening::Receive(real(parcel)?),
+            Happening::Lose(parcel) => Happening::Lose(real(parcel)?),
+            Happening::Refused(command, _) => Happening::Command(command.clone()),
+            other => other.clone(),
+        })
+    }
+
+    /// The input of a step; none if the record is no step of the node.
+    fn input(&mut self, record: &Record) -> Result<Option<Input<A>>, Impossible> {
+        let node = record.node;
+        Ok(Some(match &record.input {
+            Happening::Start => Input::Start,
+            Happening::Recover => {
+                self.recover(node)?;
+                Input::Start
+            }
+            Happening::Command(text) | Happening::Refused(text, _) => {
+                let command = A::Family::command(text);
+                Input::Command(command.ok_or_else(|| format!("there is no command {text}"))?)
+            }
+            Happening::Receive(parcel) => {
+                Input::Message { from: parcel.from, msg: self.message(node, parcel)?.clone() }
+            }
+            Happening::Timer(text) => {
+                let set = self.timers.iter().find(|(n, t)| *n == node && format!("{t:?}") == *text);
+                let &(_, timer) = set.ok_or_else(|| format!("the timer {text} is not set"))?;
+                self.timers.remove(&(node, timer));
+                Input::Timer(timer)
+            }
+            Happening::Liveness(peer, now) => Input::Liveness { peer: *peer, now: *now },
+            Happening::Crash | Happening::Lose(_) | Happening::Settle => return Ok(None),
+            Happening::View(_) => return Err("views are not replayed".to_owned()),
+        }))
+    }
+
+    fn message(&self, to: NodeId, parcel: &Parcel) -> Result<&A::Msg, Impossible> {
+        let Parcel { from, id, .. } = parcel;
+        let sent = self.sent.get(&(*from, *id, to));
+        sent.ok_or_else(|| format!("node {from} has not sent a message {id} to node {to}"))
+    }
+
+    fn recover(&mut self, node: NodeId) -> Result<(), Impossible> {
+        if self.nodes[node.index()].is_some() {
+            return Err(format!("node {node} recovers without having crashed"));
+        }
+        self.incarnations[node.index()] += 1;
+        let stable = self.stable.get(&node).cloned();
+        let booted = self.scene.boot(node, self.incarnations[node.index()], stable);
+        self.nodes[node.index()] = Some(booted);
+        // Recovering is no fact that a monitor can find fault with.
+        self.monitor.observe(node, Fact::Recovered).map_err(|violation| violation.to_string())
+    }
+
+    /// Something that the world did.
+    fn world_event(&mut self, record: &Record, recorder: &mut Recorder) -> Result<(), Impossible> {
+        let node = record.node;
+        let judged = match record.input {
+            Happening::Crash => {
+                if self.nodes[node.index()].take().is_none() {
+                    return Err(format!("node {node} crashes twice"));
+                }
+                self.timers.retain(|(owner, _)| *owner != node);
+                self.monitor.observe(node, Fact::Crashed)
+            }
+            Happening::Settle => self.judge_end(record),
+            _ => Ok(()),
+        };
+        if let Err(violation) = judged {
+            recorder.violated(&violation);
+        }
+        Ok(())
+    }
+
+    /// The end as a monitor sees it. A wish that is still open at the end of a trace may be called
+    /// starved by a checker, or late by a simulator that was stopped: then its words are its own.
+    fn judge_end(&self, record: &Record) -> Result<(), quorate_core::Violation> {
+        let found = self.monitor.settle();
+        match (&found, &record.violation) {
+            (Err(found), Some((property, text))) if found.property == property => {
+                Err(quorate_core::Violation { property: found.property, text: text.clone() })
+            }
+            _ => found,
+        }
+    }
+
+    /// Gives a node its input and takes what it does.
+    fn run(
+        &mut self,
+        record: &Record,
+        input: Input<A>,
+        recorder: &mut Recorder,
+    ) -> Result<(), Impossible> {
+        let node = record.node;
+        let protocol = self.nodes[node.index()].as_mut();
+        let protocol = protocol.ok_or_else(|| format!("node {node} is down"))?;
+        let command = match &input {
+            Input::Command(command) => Some(command.clone()),
+            _ => None,
+        };
+        let sendings = &mut self.sendings[node.index()];
+        let mut chosen = Recorded { choices: record.choices.iter(), missing: false };
+        let mut sink = Taken { effects: Vec::new(), sendings, recorder };
+        let result = protocol.step(&mut Ctx::new(node, record.at, &mut chosen, &mut sink), input);
+        let Taken { effects, recorder, .. } = sink;
+        if chosen.missing {
+            return Err("the step draws more random choices than are written".to_owned());
+        }
+        if let Err(refusal) = result {
+            recorder.refused(refusal);
+            return Ok(());
+        }
+        let mut judge = |fact: Fact<'_, A::Command, A::Event>| {
+            if let Err(violation) = self.monitor.observe(node, fact) {
+                recorder.violated(&violation);
+            }
+        };
+        if let Some(command) = &command {
+            judge(Fact::Command(command));
+        }
+        for (effect, id) in effects {
+            match effect {
+                Effect::Emit(event) => judge(Fact::Event(&event)),
+                Effect::Send { to, msg } => {
+                    self.sent.insert((node, id, to), msg);
+                }
+                Effect::Multicast { to, msg } => {
+                    self.sent.extend(to.iter().map(|to| ((node, id, to), msg.clone())));
+                }
+                Effect::SetTimer { timer, .. } => {
+                    self.timers.insert((node, timer));
+                }
+                Effect::CancelTimer(timer) => {
+                    self.timers.remove(&(node, timer));
+                }
+                Effect::Persist(stable) => {
+                    self.stable.insert(node, stable);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The choices as they are written.
+struct Recorded<'a> {
+    choices: std::slice::Iter<'a, u32>,
+    missing: bool,
+}
+
+impl Choices for Recorded<'_> {
+    fn choose(&mut self, bound: u32) -> u32 {
+        let choice = self.choices.next().copied().filter(|&choice| choice < bound.max(1));
+        self.missing |= choice.is_none();
+        choice.unwrap_or(0)
+    }
+}
+
+/// Keeps the effects of a step with the numbers of its messages, and records them.
+struct Taken<'a, A: Algorithm> {
+    effects: Vec<(Effect<A>, u64)>,
+    sendings: &'a mut u64,
+    recorder: &'a mut Recorder,
+}
+
+impl<A: Algorithm> Sink<A> for Taken<'_, A> {
+    fn effect(&mut self, effect: Effect<A>) {
+        if matches!(effect, Effect::Send { .. } | Effect::Multicast { .. }) {
+            *self.sendings += 1;
+        }
+        self.recorder.effect(&effect, *self.sendings);
+        self.effects.push((effect, *self.sendings));
+    }
+
+    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
+        self.recorder.step(step, fields);
+    }
+
+    fn chose(&mut self, choice: u32) {
+        self.recorder.chose(choice);
+    }
+}

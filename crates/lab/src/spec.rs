@@ -1,0 +1,299 @@
+//! A run as data: everything that it is given, so that it can be repeated from this alone.
+
+use std::collections::BTreeMap;
+
+use quorate_core::{
+    Algorithm, Channels, NodeId, NodeSet, Options, Scene, Shape, Span, Time, Topology,
+};
+use quorate_sim::topology::{self, Named};
+use quorate_sim::{Crash, Draw, Faults, Latency, Network, Partition, Recovery};
+use serde::{Deserialize, Serialize};
+
+use crate::BadInput;
+use crate::study::Study;
+
+/// The most nodes that a run can have.
+pub const NODES_MAX: usize = 20_000_000;
+/// The most nodes of a complete graph whose links are looked at one by one.
+const FIFO_LINKS_MAX: usize = 400_000_000;
+
+/// A run as data. What stands here is what stands in the header of its trace.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// `family/name`.
+    pub algorithm: String,
+    /// How many nodes.
+    pub nodes: usize,
+    /// What all randomness comes from.
+    pub seed: u64,
+    /// Who can talk to whom; what the algorithm needs if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<TopologySpec>,
+    /// The algorithm's own options.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// How long messages take: `1`, `uniform:a..b`, `exp:m`.
+    #[serde(default = "unit_latency")]
+    pub latency: String,
+    /// Links that take another time: lines of `FROM TO TIME`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_table: Option<String>,
+    /// Do links keep the order? As the algorithm needs if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<ChannelSpec>,
+    /// The probability that a message is lost.
+    #[serde(default)]
+    pub loss: f64,
+    /// The probability that a message arrives twice.
+    #[serde(default)]
+    pub duplicate: f64,
+    /// The probability that a message is held up and overtaken.
+    #[serde(default)]
+    pub reorder: f64,
+    /// When the network is cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<PartitionSpec>,
+    /// Who crashes when, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crashes: Vec<(u32, u64)>,
+    /// Who comes up again when, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recoveries: Vec<(u32, u64)>,
+    /// After how many nanoseconds a failure detector speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detection: Option<u64>,
+    /// When to stop, in nanoseconds; when nothing happens any more if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// What mutual exclusion is given.
+    #[serde(default)]
+    pub mutex: crate::mutex::MutexSpec,
+    /// What leader election is given.
+    #[serde(default)]
+    pub election: crate::election::ElectionSpec,
+}
+
+fn unit_latency() -> String {
+    "1".to_owned()
+}
+
+/// Who can talk to whom.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TopologySpec {
+    /// By name.
+    Named(String),
+    /// By the text of a list of links.
+    Links(String),
+}
+
+/// Do links keep the order?
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChannelSpec {
+    /// They do.
+    Fifo,
+    /// They do not.
+    Unordered,
+}
+
+/// A cut for a while.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PartitionSpec {
+    /// The sides, by node numbers.
+    pub sides: Vec<Vec<u32>>,
+    /// From when on, in nanoseconds.
+    pub from: u64,
+    /// Until when, in nanoseconds.
+    pub until: u64,
+}
+
+impl Spec {
+    /// A run of so many nodes of an algorithm, without faults and with all else as usual.
+    #[must_use]
+    pub fn new(algorithm: &str, nodes: usize) -> Self {
+        Self {
+            algorithm: algorithm.to_owned(),
+            nodes,
+            seed: 1,
+            topology: None,
+            options: BTreeMap::new(),
+            latency: unit_latency(),
+            latency_table: None,
+            channels: None,
+            loss: 0.0,
+            duplicate: 0.0,
+            reorder: 0.0,
+            partitions: Vec::new(),
+            crashes: Vec::new(),
+            recoveries: Vec::new(),
+            detection: None,
+            until: None,
+            mutex: crate::mutex::MutexSpec::default(),
+            election: crate::election::ElectionSpec::default(),
+        }
+    }
+
+    /// What every engine starts from.
+    ///
+    /// # Errors
+    /// The first argument that makes no sense, for the algorithm or at all.
+    pub fn scene<A>(&self) -> Result<Scene<A>, BadInput>
+    where
+        A: Algorithm,
+        A::Family: Study,
+    {
+        if self.nodes == 0 || self.nodes > NODES_MAX {
+            let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", self.nodes);
+            return Err(BadInput::new("--nodes", reason));
+        }
+        let config = self.config::<A>()?;
+        let topology = self.topology::<A>()?;
+        let setup = A::Family::setup(self)?;
+        let scene = Scene::new(topology, setup, config);
+        scene.fits().map_err(|bad| BadInput::new("--topology", bad))?;
+        Ok(scene)
+    }
+
+    fn config<A: Algorithm>(&self) -> Result<A::Config, BadInput> {
+        for name in self.options.keys() {
+            let known = A::META.options.iter().map(|option| option.name);
+            if !known.clone().any(|known| known == name) {
+                let known: Vec<_> = known.collect();
+                let has = match known[..] {
+                    [] => "no options of its own".to_owned(),
+                    _ => format!("the options {}", known.join(", ")),
+                };
+                let reason = format!("{} has {has}", A::META.name);
+                return Err(BadInput::new(&format!("--{name}"), reason));
+            }
+        }
+        let given: Vec<_> = self.options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        A::configure(&Options(&given))
+            .map_err(|bad| BadInput::new(&format!("--{}", bad.name), bad.reason))
+    }
+
+    fn topology<A: Algorithm>(&self) -> Result<Topology, BadInput> {
+        let bad = |bad| BadInput::new("--topology", bad);
+        match &self.topology {
+            Some(TopologySpec::Named(name)) => name
+                .parse::<Named>()
+                .and_then(|named| named.build(self.nodes, self.seed))
+                .map_err(bad),
+            Some(TopologySpec::Links(text)) => topology::read(text, Some(self.nodes)).map_err(bad),
+            None => usual(A::META.shape).build(self.nodes, self.seed).map_err(bad),
+        }
+    }
+
+    /// The network, for a simulation of `A`.
+    ///
+    /// # Errors
+    /// The first argument that makes no sense.
+    pub fn network<A: Algorithm>(&self) -> Result<Network, BadInput> {
+        let latency = self.latency()?;
+        for (argument, probability) in
+            [("--loss", self.loss), ("--duplicate", self.duplicate), ("--reorder", self.reorder)]
+        {
+            if !(0.0..=1.0).contains(&probability) {
+                let reason = format!("{probability} is not a probability from 0 to 1");
+                return Err(BadInput::new(argument, reason));
+            }
+        }
+        let fifo = match self.channels {
+            Some(channels) => channels == ChannelSpec::Fifo,
+            None => A::META.channels == Channels::Fifo,
+        };
+        let links = self.nodes.saturating_mul(self.nodes);
+        if fifo && latency.varies() && A::META.shape == Shape::Complete && links > FIFO_LINKS_MAX {
+            let reason = "so many links cannot be kept in order; take fewer nodes, a constant \
+                          latency or --channels unordered";
+            return Err(BadInput::new("--nodes", reason));
+        }
+        let partitions = self.partitions.iter().map(|cut| self.partition(cut));
+        Ok(Network {
+            latency,
+            fifo,
+            loss: self.loss,
+            duplicate: self.duplicate,
+            reorder: self.reorder,
+            partitions: partitions.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// How long messages take.
+    ///
+    /// # Errors
+    /// If it is not said in a way that makes sense.
+    pub fn latency(&self) -> Result<Latency, BadInput> {
+        let bad = |bad| BadInput::new("--latency", bad);
+        let latency = self.latency.parse::<Latency>().map_err(bad)?;
+        match &self.latency_table {
+            Some(text) => latency.with_table(text).map_err(bad),
+            None => Ok(latency),
+        }
+    }
+
+    fn partition(&self, cut: &PartitionSpec) -> Result<Partition, BadInput> {
+        if cut.from >= cut.until {
+            return Err(BadInput::new("--partition", "it ends before it begins"));
+        }
+        let side = |side: &Vec<u32>| {
+            side.iter().map(|&node| self.node("--partition", node)).collect::<Result<NodeSet, _>>()
+        };
+        Ok(Partition {
+            sides: cut.sides.iter().map(side).collect::<Result<_, _>>()?,
+            from: Time(cut.from),
+            until: Time(cut.until),
+        })
+    }
+
+    /// What happens to nodes.
+    ///
+    /// # Errors
+    /// If a node does not exist.
+    pub fn faults(&self) -> Result<Faults, BadInput> {
+        let crash = |&(node, at): &(u32, u64)| {
+            self.node("--crash", node).map(|node| Crash { node, at: Time(at) })
+        };
+        let recovery = |&(node, at): &(u32, u64)| {
+            self.node("--recover", node).map(|node| Recovery { node, at: Time(at) })
+        };
+        Ok(Faults {
+            crashes: self.crashes.iter().map(crash).collect::<Result<_, _>>()?,
+            recoveries: self.recoveries.iter().map(recovery).collect::<Result<_, _>>()?,
+            detection: self.detection.map(Span),
+        })
+    }
+
+    /// A node by its number.
+    ///
+    /// # Errors
+    /// If there is no such node.
+    pub fn node(&self, argument: &str, number: u32) -> Result<NodeId, BadInput> {
+        let known = NodeId::new(number).filter(|node| node.index() < self.nodes);
+        known.ok_or_else(|| {
+            let reason = format!("there is no node {number}; nodes are 1 to {}", self.nodes);
+            BadInput::new(argument, reason)
+        })
+    }
+
+    /// A stream of random numbers for what is drawn before the run begins.
+    #[must_use]
+    pub fn draw(&self) -> Draw {
+        /// Next to the streams of the simulator; see [`Draw::new`].
+        const STREAM: u32 = 8;
+        Draw::new(self.seed, STREAM)
+    }
+}
+
+/// The topology that an algorithm runs on if nothing else is said.
+const fn usual(shape: Shape) -> Named {
+    match shape {
+        Shape::Complete => Named::Complete,
+        Shape::Ring => Named::Ring,
+        Shape::TwoWayRing => Named::TwoWayRing,
+        Shape::Tree => Named::Tree(2),
+        Shape::Graph => Named::Random(4.0),
+    }
+}

@@ -1,0 +1,80 @@
+//! What the lab needs to know of a family, and the way from a name to a type.
+
+use quorate_algorithms::election::Election;
+use quorate_algorithms::mutex::Mutex;
+use quorate_algorithms::{Catalogued, Visitor, nearest};
+use quorate_core::{Meta, Span, Workload};
+use quorate_sim::{Observer, Report};
+use serde_json::Value;
+
+use crate::{BadInput, Spec};
+
+/// A family that can be experimented with.
+pub trait Study: Catalogued {
+    /// Its users.
+    type Users: Workload<Self::Command, Self::Event>;
+    /// What it measures while a run goes on.
+    type Measures: Observer<Self::Command, Self::Event>;
+
+    /// What all nodes are told.
+    ///
+    /// # Errors
+    /// The first argument of the family that makes no sense.
+    fn setup(spec: &Spec) -> Result<Self::Setup, BadInput>;
+
+    /// The users.
+    ///
+    /// # Errors
+    /// The first argument of the family that makes no sense.
+    fn users(spec: &Spec, setup: &Self::Setup) -> Result<Self::Users, BadInput>;
+
+    /// Measures of a run that has not begun.
+    fn measures(spec: &Spec) -> Self::Measures;
+
+    /// What was measured, as named in reports, in order; times in units of `unit`, T.
+    fn figures(measures: &Self::Measures, report: &Report, unit: Span) -> Figures;
+}
+
+/// What was measured: names and values, in the order of the report.
+pub type Figures = Vec<(&'static str, Value)>;
+
+/// All algorithms of all families.
+#[must_use]
+pub fn catalogue() -> Vec<&'static Meta> {
+    [Mutex::CATALOGUE, Election::CATALOGUE].concat()
+}
+
+/// Calls the visitor with the type of the algorithm of this name.
+///
+/// # Errors
+/// If there is none, with the name that was probably meant.
+pub fn visit<V, R>(name: &str, visitor: V) -> Result<R, BadInput>
+where
+    V: Visitor<Mutex, Output = Result<R, BadInput>>
+        + Visitor<Election, Output = Result<R, BadInput>>,
+{
+    let known = |catalogue: &[&Meta]| catalogue.iter().any(|meta| meta.name == name);
+    let found = if known(Mutex::CATALOGUE) {
+        Mutex::visit(name, visitor)
+    } else {
+        Election::visit(name, visitor)
+    };
+    found.unwrap_or_else(|| Err(unknown(name)))
+}
+
+/// The algorithm of this name.
+///
+/// # Errors
+/// If there is none, with the name that was probably meant.
+pub fn meta(name: &str) -> Result<&'static Meta, BadInput> {
+    catalogue().into_iter().find(|meta| meta.name == name).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> BadInput {
+    let names = catalogue().into_iter().map(|meta| meta.name);
+    let hint = match nearest(name, names) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "quorate algorithms lists what there is".to_owned(),
+    };
+    BadInput::new("ALGORITHM", format!("there is no {name}; {hint}"))
+}

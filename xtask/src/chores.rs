@@ -1,0 +1,139 @@
+//! The chores themselves: verify, fix, tidy, bench.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::shell::{Step, cargo, output_of, run, step};
+use crate::{Failure, Outcome, docs, source, tidy as rules};
+
+/// Targets without an operating system that have what `alloc` needs, best known first.
+const BARE_METAL: &[&str] = &[
+    "thumbv7em-none-eabi",
+    "thumbv7em-none-eabihf",
+    "thumbv7m-none-eabi",
+    "aarch64-unknown-none",
+    "riscv32imac-unknown-none-elf",
+    "x86_64-unknown-none",
+];
+
+/// Checks everything, the quick things first, and writes nothing into the work tree.
+pub(crate) fn verify(root: &Path) -> Outcome {
+    let begun = Instant::now();
+    let done = |result: Result<(), String>| result.map(|()| Step::Done(String::new()));
+    let tool = |words: &str| {
+        let words: Vec<_> = words.split(' ').collect();
+        done(run(cargo(root, &words)))
+    };
+    let check = |name, work: &dyn Fn() -> Result<Step, String>| {
+        step(name, work).map_err(|error| Failure::Found(next_step(name, &error)))
+    };
+    check("format", &|| tool("fmt --all --check"))?;
+    check("tidy", &|| tidy_step(root))?;
+    check("docs", &|| done(docs::check(root)))?;
+    check("deny", &|| deny(root))?;
+    check("clippy", &|| {
+        tool("clippy --quiet --locked --workspace --all-targets --all-features -- -D warnings")
+    })?;
+    check("no_std", &|| no_std(root))?;
+    // All features, so that no example and no doc test is left out.
+    check("test", &|| tool("test --quiet --locked --workspace --all-features --profile ci"))?;
+    check("rustdoc", &|| rustdoc(root))?;
+    println!("all well after {:.1} s", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn next_step(name: &str, error: &str) -> String {
+    let advice = match name {
+        "format" | "docs" => "`cargo xtask fix` repairs this",
+        "clippy" => "`cargo xtask fix` repairs what can be repaired by itself",
+        "test" => {
+            "if golden files differ and are meant to, `cargo xtask fix` rewrites them; look at the \
+             difference before you keep it"
+        }
+        _ => "this has to be repaired by hand; `cargo xtask fix` does the rest",
+    };
+    format!("{error}\n{advice}")
+}
+
+fn tidy_step(root: &Path) -> Result<Step, String> {
+    let checked = rules::check(&source::read(root)?)?;
+    Ok(Step::Done(checked))
+}
+
+/// Licences, sources and bans, where the tool for it is there.
+fn deny(root: &Path) -> Result<Step, String> {
+    if output_of(cargo(root, &["deny", "--version"])).is_none() {
+        return Ok(Step::Skipped("cargo-deny is not installed".into()));
+    }
+    let words =
+        ["deny", "--locked", "--log-level", "error", "check", "bans", "licenses", "sources"];
+    run(cargo(root, &words))?;
+    Ok(Step::Done(String::new()))
+}
+
+/// The contract and the algorithms without the standard library: on a target that has none, where
+/// one is installed.
+fn no_std(root: &Path) -> Result<Step, String> {
+    let mut words =
+        vec!["check", "--quiet", "--locked", "-p", "quorate-core", "-p", "quorate-algorithms"];
+    words.push("--no-default-features");
+    let mut rustup = Command::new("rustup");
+    rustup.args(["target", "list", "--installed"]).stdin(Stdio::null());
+    let installed = output_of(rustup).unwrap_or_default();
+    let target = BARE_METAL.iter().find(|&&target| installed.lines().any(|line| line == target));
+    if let Some(target) = target {
+        words.extend(["--target", target]);
+    }
+    run(cargo(root, &words))?;
+    Ok(Step::Done(target.map_or("for this machine".into(), |target| format!("for {target}"))))
+}
+
+fn rustdoc(root: &Path) -> Result<Step, String> {
+    let words = ["doc", "--quiet", "--locked", "--workspace", "--no-deps", "--all-features"];
+    let mut command = cargo(root, &words);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    run(command)?;
+    Ok(Step::Done(String::new()))
+}
+
+/// Repairs what can be repaired by itself; writes into the work tree.
+pub(crate) fn fix(root: &Path) -> Outcome {
+    let clippy = [
+        "clippy",
+        "--quiet",
+        "--fix",
+        "--allow-dirty",
+        "--allow-staged",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+    ];
+    let mut golden = cargo(root, &["test", "--quiet", "--profile", "ci", "-p", "quorate-lab"]);
+    golden.env("UPDATE", "1");
+    let commands = [
+        ("clippy", cargo(root, &clippy)),
+        ("format", cargo(root, &["fmt", "--all"])),
+        // As a program of its own: this one still has the headers in it that it was built with.
+        ("docs", cargo(root, &["run", "--quiet", "--package", "xtask", "--", "docs"])),
+        ("golden", golden),
+    ];
+    for (name, command) in commands {
+        step(name, || run(command).map(|()| Step::Done(String::new())))?;
+    }
+    println!("look at `git diff` before you keep it; `cargo xtask verify` checks the rest");
+    Ok(())
+}
+
+/// The rules of style that no compiler knows.
+pub(crate) fn tidy(root: &Path) -> Result<(), String> {
+    step("tidy", || tidy_step(root))
+}
+
+/// Measures against a reference, in one run.
+pub(crate) fn bench(root: &Path, name: &str, rest: &[&str]) -> Result<(), String> {
+    let words = ["run", "--quiet", "--release", "--package", "quorate-bench", "--", name];
+    let mut command = cargo(root, &words);
+    command.args(rest);
+    run(command)
+}

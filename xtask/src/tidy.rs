@@ -1,0 +1,147 @@
+//! The rules of style that no compiler knows: for all files, and for those of algorithms.
+
+mod algorithm;
+
+use crate::docs;
+use crate::source::{File, Tree};
+use algorithm::Anatomy;
+
+/// The most lines of a file below `crates`.
+const LINES_MAX: usize = 700;
+
+/// What stands nowhere: each with the reason. Written in two parts so as not to find itself.
+const NOWHERE: &[(&str, &str)] = &[
+    (concat!("#[ig", "nore"), "a test that is not run proves nothing"),
+    (concat!("to", "do!"), "what is not there yet is not called"),
+    (concat!("unimpl", "emented!"), "what is not there yet is not called"),
+    (concat!("FIX", "ME"), "a known fault is repaired or stands under Known limits"),
+];
+
+/// What stands in no test, with the reason.
+const NOT_IN_TESTS: &[(&str, &str)] =
+    &[(concat!("sle", "ep("), "a test waits for what it waits for, not for some time")];
+
+/// A rule that is broken: where, and which.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Fault {
+    path: String,
+    line: usize,
+    text: String,
+}
+
+impl Fault {
+    fn new(file: &File, line: usize, text: impl Into<String>) -> Self {
+        Self { path: file.path.clone(), line, text: text.into() }
+    }
+}
+
+/// Checks all rules. Says what was checked, or what is broken.
+pub(crate) fn check(tree: &Tree) -> Result<String, String> {
+    let mut faults: Vec<Fault> = tree.rust.iter().flat_map(general).collect();
+    let algorithms: Vec<&File> = tree.rust.iter().filter(|file| algorithm::is_one(file)).collect();
+    for file in &algorithms {
+        let catalogue: Vec<&str> = docs::catalogue().map(|meta| meta.name).collect();
+        faults.extend(Anatomy::of(file).faults(&catalogue));
+        if let Some(scenarios) = &tree.scenarios {
+            faults.extend(algorithm::steps_without_scenario(file, &tree.rust, scenarios));
+        }
+    }
+    faults.sort();
+    if faults.is_empty() {
+        let scenarios = match &tree.scenarios {
+            Some(scenarios) => format!("{} scenarios", scenarios.len()),
+            None => "no scenarios yet, so that step names are not checked".into(),
+        };
+        return Ok(format!(
+            "{} files, {} algorithms, {scenarios}",
+            tree.rust.len(),
+            algorithms.len()
+        ));
+    }
+    let lines = faults.iter().map(|Fault { path, line, text }| format!("{path}:{line}: {text}\n"));
+    let broken = if faults.len() == 1 { "one rule is" } else { "rules are" };
+    Err(format!("{broken} broken\n{}", lines.collect::<String>().trim_end()))
+}
+
+/// The rules for every file.
+fn general(file: &File) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if !file.text.starts_with("//! ") {
+        let text = "it does not begin with `//!` and a sentence on what it is for";
+        faults.push(Fault::new(file, 1, text));
+    }
+    let lines = file.text.lines().count();
+    if file.path.starts_with("crates/") && lines > LINES_MAX {
+        let text = format!("{lines} lines are more than {LINES_MAX}: cut it by ideas");
+        faults.push(Fault::new(file, LINES_MAX + 1, text));
+    }
+    let tests_begin = tests_begin(file);
+    for (index, line) in file.text.lines().enumerate() {
+        let not_here = if index >= tests_begin { NOT_IN_TESTS } else { &[] };
+        for (word, reason) in NOWHERE.iter().chain(not_here) {
+            if has_word(line, word) {
+                faults.push(Fault::new(file, index + 1, format!("`{word}`: {reason}")));
+            }
+        }
+    }
+    faults
+}
+
+/// The index of the first line that belongs to tests; beyond the end if none does.
+fn tests_begin(file: &File) -> usize {
+    if file.path.contains("/tests/") || file.path.ends_with("/tests.rs") {
+        return 0;
+    }
+    let lines: Vec<&str> = file.text.lines().collect();
+    let begins = |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod tests");
+    lines.windows(2).position(begins).unwrap_or(lines.len())
+}
+
+/// Does the line have this word, and not as the end of a longer one?
+fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source;
+
+    fn file(path: &str, text: &str) -> File {
+        File { path: path.into(), text: text.into() }
+    }
+
+    fn texts(faults: &[Fault]) -> Vec<(usize, &str)> {
+        faults.iter().map(|fault| (fault.line, fault.text.split(':').next().unwrap())).collect()
+    }
+
+    #[test]
+    fn the_repository_is_tidy() {
+        let tree = source::read(&crate::root()).unwrap();
+        check(&tree).unwrap_or_else(|broken| panic!("{broken}"));
+    }
+
+    #[test]
+    fn a_file_begins_with_its_purpose_and_ends_before_it_is_too_long() {
+        assert!(general(&file("crates/a/src/lib.rs", "//! A.\n")).is_empty());
+        let long = format!("use b;\n{}", "\n".repeat(LINES_MAX));
+        let faults = general(&file("crates/a/src/lib.rs", &long));
+        assert_eq!(faults.iter().map(|fault| fault.line).collect::<Vec<_>>(), [1, LINES_MAX + 1]);
+    }
+
+    #[test]
+    fn words_are_found_where_they_must_not_stand() {
+        let waiting = concat!("    sle", "ep(1);\n");
+        let asleep = concat!("    asle", "ep(1);\n");
+        let tests = format!("//! A.\n{waiting}#[cfg(test)]\nmod tests {{\n{asleep}{waiting}}}\n");
+        let faults = general(&file("crates/a/src/lib.rs", &tests));
+        assert_eq!(texts(&faults), [(6, concat!("`sle", "ep(`"))]);
+        let faults = general(&file("crates/a/tests/b.rs", &format!("//! A.\n{waiting}")));
+        assert_eq!(texts(&faults), [(2, concat!("`sle", "ep(`"))]);
+        let faults = general(&file("bench/src/b.rs", concat!("//! A.\nto", "do!()\n")));
+        assert_eq!(texts(&faults), [(2, concat!("`to", "do!`"))]);
+    }
+}

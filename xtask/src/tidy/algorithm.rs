@@ -1,0 +1,284 @@
+//! The rules for files of algorithms: the header, the length, time, the catalogue, step names.
+
+use std::collections::BTreeMap;
+
+use super::{Fault, tests_begin};
+use crate::source::File;
+
+/// Where algorithms stand: below this, in a folder per family.
+const PLACE: &str = "crates/algorithms/src/";
+/// The most lines before the tests.
+const LINES_MAX: usize = 400;
+/// The headings of the header, in their order.
+const HEADINGS: [&str; 10] = [
+    "Idea",
+    "Paper",
+    "Assumptions",
+    "Messages",
+    "State",
+    "Safety",
+    "Liveness",
+    "Cost",
+    "Deviations",
+    "Known limits",
+];
+
+/// Is this the file of an algorithm, and not a part of one or something else in its family?
+pub(super) fn is_one(file: &File) -> bool {
+    let inner = file.path.strip_prefix(PLACE).unwrap_or("");
+    inner.matches('/').count() == 1 && file.text.contains("const META: Meta")
+}
+
+/// A file of an algorithm, taken apart.
+pub(super) struct Anatomy<'a> {
+    file: &'a File,
+    /// The lines of the header without their `//!`.
+    header: Vec<&'a str>,
+    /// The lines before the tests.
+    body: Vec<&'a str>,
+}
+
+impl<'a> Anatomy<'a> {
+    pub(super) fn of(file: &'a File) -> Self {
+        let header = file.text.lines().map_while(|line| line.strip_prefix("//!"));
+        let header = header.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+        let body = file.text.lines().take(tests_begin(file)).collect();
+        Self { file, header, body }
+    }
+
+    /// What is broken.
+    pub(super) fn faults(&self, catalogue: &[&str]) -> Vec<Fault> {
+        let mut faults = self.header_faults();
+        faults.extend(self.name_faults(catalogue));
+        if self.body.len() > LINES_MAX {
+            let text = format!(
+                "{} lines before the tests are more than {LINES_MAX}: move a part to {}/",
+                self.body.len(),
+                self.file.path.trim_end_matches(".rs")
+            );
+            faults.push(Fault::new(self.file, LINES_MAX + 1, text));
+        }
+        let timed = self.body.iter().any(|line| line.trim() == "timing: Timing::Timed,");
+        for (index, line) in self.body.iter().enumerate() {
+            if line.contains("cx.now()") && !timed {
+                let text = "only an algorithm with `timing: Timing::Timed` reads the time";
+                faults.push(Fault::new(self.file, index + 1, text));
+            }
+        }
+        faults
+    }
+
+    fn header_faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut found = Vec::new();
+        let mut in_code = false;
+        for (index, line) in self.header.iter().enumerate() {
+            in_code ^= line.starts_with("```");
+            if let Some(heading) = line.strip_prefix("# ").filter(|_| !in_code) {
+                found.push((index, heading));
+            }
+        }
+        let first = found.first().map_or(self.header.len(), |&(index, _)| index);
+        let opening = self.header[..first].join("\n");
+        let opening = opening.trim();
+        if opening.is_empty() || opening.contains("\n\n") || !opening.ends_with('.') {
+            let text = "the header does not open with one sentence on what the algorithm does";
+            faults.push(Fault::new(self.file, 1, text));
+        }
+        let names: Vec<&str> = found.iter().map(|&(_, name)| name).collect();
+        if names != HEADINGS {
+            let place = names.iter().zip(HEADINGS).position(|(name, wanted)| *name != wanted);
+            let place = place.unwrap_or(names.len().min(HEADINGS.len()));
+            let line = found.get(place).map_or(self.header.len(), |&(index, _)| index + 1);
+            let text = match HEADINGS.get(place) {
+                Some(wanted) => format!("here the header needs the heading `# {wanted}`"),
+                None => format!("`# {}` is no heading of a header", names[place]),
+            };
+            faults.push(Fault::new(self.file, line, text));
+        }
+        for (place, &(index, name)) in found.iter().enumerate() {
+            let end = found.get(place + 1).map_or(self.header.len(), |&(next, _)| next);
+            if self.header[index + 1..end].iter().all(|line| line.trim().is_empty()) {
+                let text = format!("nothing stands under `# {name}`");
+                faults.push(Fault::new(self.file, index + 1, text));
+            }
+        }
+        faults
+    }
+
+    /// The name on the command line, the file's and the catalogue's are the same.
+    fn name_faults(&self, catalogue: &[&str]) -> Vec<Fault> {
+        let Some((line, name)) = name(self.file) else {
+            return vec![Fault::new(self.file, 1, "its META has no `name: \"family/name\",`")];
+        };
+        let mut faults = Vec::new();
+        let path = format!("{PLACE}{}.rs", name.replace('-', "_"));
+        if path != self.file.path {
+            let text = format!("{name} belongs into {path}");
+            faults.push(Fault::new(self.file, line, text));
+        }
+        if !catalogue.contains(&name) {
+            let text = format!("{name} is missing in the catalogue of its family");
+            faults.push(Fault::new(self.file, line, text));
+        }
+        faults
+    }
+}
+
+/// The name that META gives, and its line.
+fn name(file: &File) -> Option<(usize, &str)> {
+    file.text.lines().enumerate().find_map(|(index, line)| {
+        let name = line.trim().strip_prefix("name: \"")?.strip_suffix("\",")?;
+        name.contains('/').then_some((index + 1, name))
+    })
+}
+
+/// Step names of an algorithm and its parts that no scenario of it shows.
+pub(super) fn steps_without_scenario(file: &File, rust: &[File], scenarios: &[File]) -> Vec<Fault> {
+    let Some((_, name)) = name(file) else { return Vec::new() };
+    let parts = format!("{}/", file.path.trim_end_matches(".rs"));
+    let files = rust.iter().filter(|part| part.path == file.path || part.path.starts_with(&parts));
+    let short = name.rsplit('/').next().unwrap_or(name);
+    let of_it = |scenario: &&File| {
+        scenario.path.replace('_', "-").contains(short) || scenario.text.contains(name)
+    };
+    let shown: Vec<&str> = scenarios.iter().filter(of_it).flat_map(steps_shown).collect();
+    let mut faults = Vec::new();
+    for part in files {
+        match steps_named(part) {
+            Ok(steps) => {
+                let missing = steps.into_iter().filter(|(step, _)| !shown.contains(step));
+                faults.extend(missing.map(|(step, line)| {
+                    let text = format!("no scenario of {name} has the step `{step}`");
+                    Fault::new(part, line, text)
+                }));
+            }
+            Err(fault) => faults.push(fault),
+        }
+    }
+    faults
+}
+
+/// The step names in `cx.trace("name", ...)` before the tests, with the line of the first.
+fn steps_named(file: &File) -> Result<BTreeMap<&str, usize>, Fault> {
+    const CALL: &str = "cx.trace(";
+    let mut steps = BTreeMap::new();
+    let end = file.text.lines().take(tests_begin(file)).map(|line| line.len() + 1).sum::<usize>();
+    let body = &file.text[..end.min(file.text.len())];
+    for (at, _) in body.match_indices(CALL) {
+        let line = body[..at].lines().count().max(1);
+        let argument = body[at + CALL.len()..].trim_start().strip_prefix('"');
+        let Some((step, _)) = argument.and_then(|rest| rest.split_once('"')) else {
+            return Err(Fault::new(file, line, "a step is named by a string that stands here"));
+        };
+        steps.entry(step).or_insert(line);
+    }
+    Ok(steps)
+}
+
+/// The step names in a listing: what stands between dots, without its fields.
+fn steps_shown(file: &File) -> impl Iterator<Item = &str> {
+    let parts = file.text.lines().flat_map(|line| line.split(" · ").skip(1));
+    parts.map(|part| {
+        let mut part = part.trim_end();
+        while let Some((rest, last)) = part.rsplit_once(' ')
+            && last.contains('=')
+        {
+            part = rest;
+        }
+        part
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATH: &str = "crates/algorithms/src/mutex/some_name.rs";
+
+    fn header(headings: &[&str]) -> String {
+        let sections = headings.iter().map(|heading| format!("//!\n//! # {heading}\n//! Text.\n"));
+        format!("//! One sentence.\n{}", sections.collect::<String>())
+    }
+
+    fn file(header: &str, body: &str) -> File {
+        let name = "        name: \"mutex/some-name\",\n";
+        let text = format!("{header}\nconst META: Meta = Meta {{\n{name}{body}}}\n");
+        File { path: PATH.into(), text }
+    }
+
+    fn faults(file: &File) -> Vec<String> {
+        let faults = Anatomy::of(file).faults(&["mutex/some-name"]);
+        faults.into_iter().map(|fault| format!("{}: {}", fault.line, fault.text)).collect()
+    }
+
+    #[test]
+    fn a_good_file_passes_and_parts_are_not_asked() {
+        let good = file(&header(&HEADINGS), "");
+        assert!(is_one(&good));
+        assert_eq!(faults(&good), [""; 0]);
+        let part = File { path: PATH.replace(".rs", "/part.rs"), text: good.text };
+        assert!(!is_one(&part));
+    }
+
+    #[test]
+    fn headings_stand_in_order_and_have_text() {
+        let mut headings = HEADINGS;
+        headings.swap(1, 2);
+        let swapped = file(&header(&headings), "");
+        assert_eq!(faults(&swapped), ["6: here the header needs the heading `# Paper`"]);
+        let short = file(&header(&HEADINGS[..9]), "");
+        assert_eq!(faults(&short), ["28: here the header needs the heading `# Known limits`"]);
+        let more = file(&header(&[&HEADINGS[..], &["More"]].concat()), "");
+        assert_eq!(faults(&more), ["33: `# More` is no heading of a header"]);
+        let empty = header(&HEADINGS).replacen("# Idea\n//! Text.", "# Idea", 1);
+        assert_eq!(faults(&file(&empty, "")), ["3: nothing stands under `# Idea`"]);
+        let two = header(&HEADINGS).replacen("sentence.", "sentence.\n//!\n//! Two.", 1);
+        assert!(faults(&file(&two, ""))[0].starts_with("1: the header does not open"));
+    }
+
+    #[test]
+    fn time_is_read_only_by_the_timed() {
+        let body = "        cx.now();\n";
+        assert_eq!(faults(&file(&header(&HEADINGS), body)).len(), 1);
+        let timed = format!("        timing: Timing::Timed,\n{body}");
+        assert_eq!(faults(&file(&header(&HEADINGS), &timed)), [""; 0]);
+    }
+
+    #[test]
+    fn length_is_counted_before_the_tests() {
+        let long = "\n".repeat(LINES_MAX);
+        assert_eq!(faults(&file(&header(&HEADINGS), &long)).len(), 1);
+        let tests = format!("#[cfg(test)]\nmod tests {{\n{long}}}\n");
+        assert_eq!(faults(&file(&header(&HEADINGS), &tests)), [""; 0]);
+    }
+
+    #[test]
+    fn names_agree() {
+        let text = file(&header(&HEADINGS), "").text;
+        let elsewhere = File { path: PATH.replace("some", "other"), text };
+        assert!(faults(&elsewhere)[0].contains("belongs into"));
+        let forgotten = Anatomy::of(&file(&header(&HEADINGS), "")).faults(&[]);
+        assert!(forgotten[0].text.contains("missing in the catalogue"));
+    }
+
+    #[test]
+    fn every_step_is_in_a_scenario_of_its_algorithm() {
+        let body = "cx.trace(\"sit back\", &[]);\ncx.trace(\n    \"go\", &[(\"a\", 1)]);\n";
+        let algorithm = file(&header(&HEADINGS), body);
+        let scenario = |path: &str, text: &str| File { path: path.into(), text: text.into() };
+        let missing = |scenarios: &[File]| {
+            let rust = std::slice::from_ref(&algorithm);
+            steps_without_scenario(&algorithm, rust, scenarios).len()
+        };
+        assert_eq!(missing(&[]), 2);
+        let line = "t=1 n1 receive X from 2 · sit back · go a=1 b=2 · send Y to 1\n";
+        assert_eq!(missing(&[scenario("s/some-name/one.txt", line)]), 0);
+        assert_eq!(missing(&[scenario("s/one.txt", &format!("# mutex/some-name\n{line}"))]), 0);
+        assert_eq!(missing(&[scenario("s/other.txt", line)]), 2);
+        let longer = scenario("s/some_name.txt", "t=1 n1 start · sit back again · go further\n");
+        assert_eq!(missing(&[longer]), 2);
+        let hidden = file(&header(&HEADINGS), "cx.trace(step, &[]);\n");
+        assert!(steps_named(&hidden).is_err());
+    }
+}
