@@ -56,12 +56,15 @@
 //! the textbooks; states are not distributed with the announcement. A node that is electing does
 //! not start again when asked again, which the textbooks' pseudocode does. The timer for a missing
 //! COORDINATOR (4 delays and two processing times: the answerer's election, the announcement) is
-//! not in the lectures; without it an answerer's crash would be the end. A COORDINATOR from a worse
-//! node starts an election.
+//! not in the lectures; without it an answerer's crash would be the end. A COORDINATOR goes to
+//! worse nodes only, so that none ever comes from a worse one, which the textbooks have to answer.
 //!
 //! # Known limits
 //! If the bound does not hold, two nodes can lead: the checker shows it. Lost messages look like
-//! crashes.
+//! crashes. A node that comes back *during* an election can meet one that has just concluded that
+//! it is dead: both announce, and whoever hears the worse one last follows it until the next
+//! election. The paper's `Halt` and `Ready` exchange, which this form leaves out, is what prevents
+//! that.
 
 use core::convert::Infallible;
 
@@ -89,7 +92,7 @@ impl Algorithm for Bully {
         shape: Shape::Complete,
         channels: Channels::Unordered,
         timing: Timing::Synchronous,
-        survives: "crashes and recoveries, also during the election; no loss",
+        survives: "crashes, also during the election, and recoveries between elections; no loss",
         kinds: &["ELECTION", "ANSWER", "COORDINATOR"],
         options: &[
             OptionSpec {
@@ -262,10 +265,7 @@ impl Protocol for Bully {
         match msg {
             Msg::Election => self.answer(cx, from),
             Msg::Answer => self.sit_back(cx),
-            Msg::Coordinator(rank) if rank > self.rank || flaw!(FollowWorse) => {
-                self.follow(cx, from, rank);
-            }
-            Msg::Coordinator(_) => self.hold_election(cx),
+            Msg::Coordinator(rank) => self.follow(cx, from, rank),
         }
     }
 
@@ -330,7 +330,9 @@ impl Bully {
         self.phase = Phase::Waiting;
         cx.trace("sit back", &[]);
         cx.cancel_timer(Timer::Answer);
-        cx.set_timer(Timer::Coordinator, self.coordinator_timeout..self.coordinator_timeout);
+        if !flaw!(NoSecondTimer) {
+            cx.set_timer(Timer::Coordinator, self.coordinator_timeout..self.coordinator_timeout);
+        }
     }
 
     /// Nobody better is alive: leads, and tells everybody worse.
@@ -476,7 +478,14 @@ mod tests {
         let states = |count, plan: &Plan| testing::exhaust(&scene(count), &starters(&[1, 2]), plan);
         assert_eq!(states(3, &quiet(0, 0)), 842);
         assert_eq!(states(3, &quiet(1, 0)), 2_609);
-        assert_eq!(states(3, &quiet(1, 1)), 0);
+    }
+
+    /// See *Known limits*: the announcement of a node that comes back crosses that of a worse one.
+    #[test]
+    fn a_recovery_during_an_election_can_make_two_leaders() {
+        let report = check(&scene(3), &starters(&[1, 2]), &quiet(1, 1), &mut |_| {});
+        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
+        assert_eq!((found.violation.property, found.trace.len()), ("uniqueness", 7));
     }
 
     /// Garcia-Molina's assumptions are needed: without a bound on delays two nodes lead.
@@ -492,10 +501,10 @@ mod tests {
     fn mistakes_are_caught_in_the_fewest_steps() {
         let catch = |mistake| {
             let (violation, records) =
-                testing::catch(mistake, &scene(3), &starters(&[1, 2]), &quiet(1, 1));
+                testing::catch(mistake, &scene(3), &starters(&[1, 2]), &quiet(1, 0));
             (violation.property, records)
         };
-        assert_eq!(catch("AnswerOnly"), ("uniqueness", 7));
-        assert_eq!(catch("FollowWorse"), ("", 0));
+        assert_eq!(catch("AnswerOnly"), ("termination", 5));
+        assert_eq!(catch("NoSecondTimer"), ("termination", 17));
     }
 }
