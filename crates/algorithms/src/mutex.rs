@@ -37,11 +37,39 @@ pub enum Event {
     Granted(Option<Stamp>),
 }
 
-/// What all nodes are told at boot.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// What all nodes are told at boot. Each algorithm takes of it what it needs.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
     /// Who is inside when the view begins, if anybody.
     pub holder: Option<NodeId>,
+    /// By node: whom it asks, where permission comes from a quorum. Any two intersect.
+    pub quorums: Arc<PerNode<NodeSet>>,
+    /// By node: its parent in a spanning tree, where requests and the token move along one. The root
+    /// has none.
+    pub parents: Arc<PerNode<Option<NodeId>>>,
+}
+
+impl Setup {
+    /// Nobody is inside; quorums are the rows and columns of a grid; the tree is binary, and node 1
+    /// is its root.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        let parent = |node: NodeId| (node.index() > 0).then(|| NodeId::at((node.index() - 1) / 2));
+        Self {
+            holder: None,
+            quorums: Arc::new(PerNode::new(count, |node| row_and_column(count, node))),
+            parents: Arc::new(PerNode::new(count, parent)),
+        }
+    }
+}
+
+/// The row and the column of a node in a grid that is filled row by row.
+fn row_and_column(count: usize, node: NodeId) -> NodeSet {
+    let width = (1..=count).find(|width| width * width >= count).unwrap_or(1);
+    let place = |node: NodeId| (node.index() / width, node.index() % width);
+    let (row, column) = place(node);
+    let shares = |other: &NodeId| place(*other).0 == row || place(*other).1 == column;
+    NodeId::first(count).filter(shares).collect()
 }
 
 /// What an algorithm promises beyond safety and liveness.
@@ -262,7 +290,23 @@ mod tests {
     }
 
     fn monitor(fair: bool) -> Exclusion {
-        Mutex::monitor(3, &Setup::default(), &Promise { fair })
+        Mutex::monitor(3, &Setup::new(3), &Promise { fair })
+    }
+
+    #[test]
+    fn the_usual_quorums_intersect() {
+        for count in 1..40 {
+            let Setup { quorums, .. } = Setup::new(count);
+            for (node, quorum) in quorums.iter() {
+                assert!(quorum.contains(node));
+                for (_, other) in quorums.iter() {
+                    assert!(
+                        !quorum.intersection(other).is_empty(),
+                        "{count}: {quorum:?} {other:?}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]
@@ -302,7 +346,7 @@ mod tests {
 
     #[test]
     fn light_users_take_turns_and_heavy_ones_do_not_wait() {
-        let setup = Setup::default();
+        let setup = Setup::new(2);
         let light = Load::Light { gap: Span::UNIT };
         let mut users = Users::new(2, &setup, 1, light, Span::ZERO);
         assert_eq!(users.next(node(1)), Some((Command::Acquire, Wait::For(Span::UNIT))));

@@ -12,7 +12,7 @@
 //! use quorate_check::{Outcome, Plan, check};
 //! use quorate_core::{Scene, Span, Topology};
 //!
-//! let setup = Setup::default();
+//! let setup = Setup::new(3);
 //! let users = Users::new(3, &setup, 1, Load::Heavy, Span::ZERO);
 //! let scene = Scene::<RicartAgrawala>::new(Topology::complete(3), setup, ());
 //!

@@ -8,7 +8,7 @@ use quorate_core::trace::Happening;
 use quorate_core::{NodeSet, Scene, Span, Topology};
 
 fn ricart_agrawala(wishes: u32, plan: &Plan) -> Report {
-    let setup = mutex::Setup::default();
+    let setup = mutex::Setup::new(3);
     let users = Users::new(3, &setup, wishes, Load::Heavy, Span::ZERO);
     let scene = Scene::<RicartAgrawala>::new(Topology::complete(3), setup, ());
     check(&scene, &users, plan, &mut |_| {})

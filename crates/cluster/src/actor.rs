@@ -108,7 +108,7 @@ where
                         self.receive(self.me, id, msg);
                     }
                 }
-                order = inputs.orders.recv(), if held.is_none() => held = order,
+                Some(order) = inputs.orders.recv(), if held.is_none() => held = Some(order),
                 () = self.shared.room.notified(), if held.is_some() => {}
                 Some(batch) = next(&mut inputs.inbound, &self.events) => self.take_in(batch),
             }

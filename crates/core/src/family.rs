@@ -48,6 +48,15 @@ pub trait Algorithm:
     /// The first option that is unknown or has a value that it cannot take.
     fn configure(options: &Options<'_>) -> Result<Self::Config, BadOption>;
 
+    /// Can it run in this scene? Asked before any node is booted; the shape of the topology has
+    /// been checked.
+    ///
+    /// # Errors
+    /// The option that makes no sense here, and why.
+    fn admit(_scene: &Scene<Self>) -> Result<(), BadOption> {
+        Ok(())
+    }
+
     /// The node's state before its start.
     fn boot(boot: Boot<'_, Self>) -> Self;
 }
@@ -72,7 +81,6 @@ pub struct Boot<'a, A: Algorithm> {
 }
 
 /// Everything that is given to a run before it begins, and the same for every engine.
-#[derive(Clone, Debug)]
 pub struct Scene<A: Algorithm> {
     /// Who can talk to whom.
     pub topology: Topology,
@@ -82,6 +90,29 @@ pub struct Scene<A: Algorithm> {
     pub setup: <A::Family as Family>::Setup,
     /// The algorithm's options.
     pub config: A::Config,
+}
+
+// Derived, these would ask the same of the family, which is only a name.
+impl<A: Algorithm> Clone for Scene<A> {
+    fn clone(&self) -> Self {
+        Self {
+            topology: self.topology.clone(),
+            view: self.view.clone(),
+            setup: self.setup.clone(),
+            config: self.config.clone(),
+        }
+    }
+}
+
+impl<A: Algorithm> Debug for Scene<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scene")
+            .field("topology", &self.topology)
+            .field("view", &self.view)
+            .field("setup", &self.setup)
+            .field("config", &self.config)
+            .finish()
+    }
 }
 
 impl<A: Algorithm> Scene<A> {
@@ -326,6 +357,12 @@ pub struct BadOption {
 }
 
 impl BadOption {
+    /// This option makes no sense, for this reason.
+    #[must_use]
+    pub fn because(name: &str, reason: String) -> Self {
+        Self { name: name.to_string(), reason }
+    }
+
     /// The value of an option is none that it takes.
     #[must_use]
     pub fn new(name: &str, given: &str, wanted: &str) -> Self {

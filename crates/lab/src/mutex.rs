@@ -39,7 +39,7 @@ impl Study for Mutex {
 
     fn setup(spec: &Spec) -> Result<Setup, BadInput> {
         let holder = spec.mutex.holder.map(|node| spec.node("--holder", node)).transpose()?;
-        Ok(Setup { holder })
+        Ok(Setup { holder, ..Setup::new(spec.nodes) })
     }
 
     fn users(spec: &Spec, setup: &Setup) -> Result<Users, BadInput> {

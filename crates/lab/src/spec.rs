@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use quorate_core::{
-    Algorithm, Channels, NodeId, NodeSet, Options, Scene, Shape, Span, Time, Topology,
+    Algorithm, BadOption, Channels, NodeId, NodeSet, Options, Scene, Shape, Span, Time, Topology,
 };
 use quorate_sim::topology::{self, Named};
 use quorate_sim::{Crash, Draw, Faults, Latency, Network, Partition, Recovery};
@@ -153,6 +153,7 @@ impl Spec {
         let setup = A::Family::setup(self)?;
         let scene = Scene::new(topology, setup, config);
         scene.fits().map_err(|bad| BadInput::new("--topology", bad))?;
+        A::admit(&scene).map_err(bad_option)?;
         Ok(scene)
     }
 
@@ -170,8 +171,7 @@ impl Spec {
             }
         }
         let given: Vec<_> = self.options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        A::configure(&Options(&given))
-            .map_err(|bad| BadInput::new(&format!("--{}", bad.name), bad.reason))
+        A::configure(&Options(&given)).map_err(bad_option)
     }
 
     fn topology<A: Algorithm>(&self) -> Result<Topology, BadInput> {
@@ -285,6 +285,10 @@ impl Spec {
         const STREAM: u32 = 8;
         Draw::new(self.seed, STREAM)
     }
+}
+
+fn bad_option(bad: BadOption) -> BadInput {
+    BadInput::new(&format!("--{}", bad.name), bad.reason)
 }
 
 /// The topology that an algorithm runs on if nothing else is said.

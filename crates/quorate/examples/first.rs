@@ -4,7 +4,7 @@ use quorate::core::{Scene, Span, Topology};
 use quorate::sim::{Faults, Network, World};
 
 fn main() {
-    let (nodes, wishes, setup) = (5, 10, Setup::default());
+    let (nodes, wishes, setup) = (5, 10, Setup::new(5));
     let users = Users::new(nodes, &setup, wishes, Load::Heavy, Span::UNIT);
     let scene = Scene::<RicartAgrawala>::new(Topology::complete(nodes), setup, ());
     let (network, faults) = (Network::default(), Faults::default());

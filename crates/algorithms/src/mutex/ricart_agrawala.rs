@@ -287,11 +287,12 @@ mod tests {
     use crate::testing::{self, Log, node, units};
 
     fn scene(count: usize, holder: Option<u32>) -> Scene<RicartAgrawala> {
-        Scene::new(Topology::complete(count), Setup { holder: holder.map(node) }, ())
+        let setup = Setup { holder: holder.map(node), ..Setup::new(count) };
+        Scene::new(Topology::complete(count), setup, ())
     }
 
     fn users(count: usize, wishes: u32) -> Users {
-        Users::new(count, &Setup::default(), wishes, Load::Heavy, Span::UNIT)
+        Users::new(count, &Setup::new(count), wishes, Load::Heavy, Span::UNIT)
     }
 
     fn run(scene: &Scene<RicartAgrawala>, users: Users) -> Log {
@@ -303,7 +304,7 @@ mod tests {
     fn an_entry_costs_two_messages_per_other_node() {
         for count in 1..=16 {
             for load in [Load::Heavy, Load::Light { gap: units(100.0) }] {
-                let users = Users::new(count, &Setup::default(), 3, load, Span::UNIT);
+                let users = Users::new(count, &Setup::new(count), 3, load, Span::UNIT);
                 let log = run(&scene(count, None), users);
                 let entries = 3 * count as u64;
                 assert_eq!(log.told_of("Granted").len() as u64, entries);
@@ -318,7 +319,7 @@ mod tests {
     fn the_older_request_goes_first() {
         let script = |n: NodeId| if n == node(3) { Vec::new() } else { Vec::from([Span::ZERO]) };
         let script = Load::Script(PerNode::new(3, script).into());
-        let users = Users::new(3, &Setup::default(), 0, script, units(3.0));
+        let users = Users::new(3, &Setup::new(3), 0, script, units(3.0));
         let scene = scene(3, None);
         let (network, faults) = (Network::default(), Faults::default());
         let log = testing::run(&scene, users, &network, &faults, |world| {

@@ -157,7 +157,7 @@ impl Visitor<Mutex> for Enter {
         A::Msg: Portable,
     {
         let Self { nodes, times } = self;
-        let setup = mutex::Setup::default();
+        let setup = mutex::Setup::new(nodes);
         let config = A::configure(&Options(&[])).unwrap();
         let scene = Scene::<A>::new(topology(A::META.shape, nodes), setup.clone(), config);
         // Inside for so long that anybody else who is let in is seen.

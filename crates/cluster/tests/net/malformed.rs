@@ -122,7 +122,7 @@ fn each_kind_of_nonsense_is_counted_as_what_it_is() {
         // The third node, as far as anybody can tell, and only then nonsense.
         let resume = frame(&[0]);
         let long = 4097_u32.to_le_bytes();
-        let number = frame(&postcard::to_extend(&(1_u64, 0_u8, 5_u64), Vec::new()).unwrap());
+        let number = number(1, 5);
         stage.is_rejected(&[&hello, &frame(&[])], Reject::Malformed).await;
         stage.is_rejected(&[&hello, &resume, &long], Reject::Oversized).await;
         stage.is_rejected(&[&hello, &resume, &frame(&[1, 9])], Reject::Malformed).await;
@@ -132,6 +132,38 @@ fn each_kind_of_nonsense_is_counted_as_what_it_is() {
         // Another start of it, after which the first one is not listened to any more.
         stage.is_rejected(&[&HELLO.frame(2), &resume, &long], Reject::Oversized).await;
         stage.is_rejected(&[&hello], Reject::Retired).await;
+    });
+}
+
+/// A message as the third node would send it.
+fn number(id: u64, number: u64) -> Vec<u8> {
+    frame(&postcard::to_extend(&(id, 0_u8, number), Vec::new()).unwrap())
+}
+
+/// Introduces the third node, and waits for the welcome.
+async fn greeted(addr: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(addr).await.unwrap();
+    stream.write_all(&HELLO.frame(1)).await.unwrap();
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).await.unwrap();
+    let mut welcome = vec![0; u32::from_le_bytes(length) as usize];
+    stream.read_exact(&mut welcome).await.unwrap();
+    stream
+}
+
+#[test]
+fn an_older_connection_delivers_nothing_once_a_newer_one_was_welcomed() {
+    party::run(async {
+        let mut stage = Stage::new(Config::default()).await;
+        let mut older = greeted(stage.addr).await;
+        older.write_all(&[frame(&[0]), number(1, 100)].concat()).await.unwrap();
+        assert_eq!(stage.target.event().await, Some(Event::Heard(node(3), 100)));
+        let mut newer = greeted(stage.addr).await;
+        let _ = older.write_all(&number(2, 200)).await;
+        let _ = older.read_to_end(&mut Vec::new()).await;
+        newer.write_all(&[frame(&[1]), number(2, 201)].concat()).await.unwrap();
+        assert_eq!(stage.target.event().await, Some(Event::Heard(node(3), 201)));
+        stage.serves_its_peer().await;
     });
 }
 

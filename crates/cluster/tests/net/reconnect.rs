@@ -66,7 +66,7 @@ fn cut_connections_lose_nothing_and_repeat_nothing() {
 fn a_ball_is_not_dropped_where_connections_are() {
     // Each time a little more than the handshake takes.
     const ALLOWANCES: &[usize] = &[50, 70, 130];
-    const BALLS: u64 = 400;
+    const BALLS: u64 = 200;
     party::run(async {
         let ([one, mut two], proxies) = pair(ALLOWANCES).await;
         one.command(Command::Serve(BALLS)).await.unwrap();

@@ -16,7 +16,7 @@ const ENTRIES: usize = 5;
 
 /// Every node enters a few times; what all of them wrote down.
 async fn run() -> Vec<Record> {
-    let scene: Scene<RicartAgrawala> = Scene::new(Topology::complete(NODES), Setup::default(), ());
+    let scene: Scene<RicartAgrawala> = Scene::new(Topology::complete(NODES), Setup::new(NODES), ());
     let (trace, mut records) = mpsc::unbounded_channel();
     let epoch = Some(Instant::now());
     let config = |_| Config { trace: Some(trace.clone()), epoch, ..Config::default() };

@@ -35,7 +35,7 @@ pub(crate) fn ricart_agrawala(
         stay: Some((8, mutex::Command::Release)),
     };
     let scene =
-        Scene::<RicartAgrawala>::new(Topology::complete(nodes), mutex::Setup::default(), ());
+        Scene::<RicartAgrawala>::new(Topology::complete(nodes), mutex::Setup::new(nodes), ());
     Engine::run(scene, script, network)
 }
 
