@@ -23,6 +23,19 @@ pub(crate) fn run(mut command: Command) -> Result<(), String> {
     }
 }
 
+/// Runs a command to its end. What it prints is shown only if it fails, and is returned.
+pub(crate) fn run_silently(mut command: Command) -> Result<String, String> {
+    let shown = shown(&command);
+    command.stderr(Stdio::inherit());
+    let output = command.output().map_err(|error| format!("`{shown}` cannot be run: {error}"))?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(printed);
+    }
+    print!("{printed}");
+    Err(format!("`{shown}` failed ({})", output.status))
+}
+
 /// Is there such a command, and does it work? What it prints is not shown.
 pub(crate) fn output_of(mut command: Command) -> Option<String> {
     let output = command.stderr(Stdio::null()).output().ok()?;

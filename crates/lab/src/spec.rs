@@ -218,6 +218,7 @@ impl Spec {
             duplicate: self.duplicate,
             reorder: self.reorder,
             partitions: partitions.collect::<Result<_, _>>()?,
+            slow: Vec::new(),
         })
     }
 

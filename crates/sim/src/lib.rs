@@ -14,7 +14,7 @@ pub mod topology;
 mod world;
 
 pub use latency::{BadLatency, Latency};
-pub use network::{Crash, Faults, Network, Partition, Recovery};
+pub use network::{Crash, Faults, Network, Partition, Recovery, Slow};
 pub use random::Draw;
 pub use report::{Report, Verdict};
 pub use world::{Observer, Pace, World};

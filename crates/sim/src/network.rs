@@ -20,6 +20,21 @@ pub struct Network {
     pub reorder: f64,
     /// When the network is cut in parts.
     pub partitions: Vec<Partition>,
+    /// Single messages that take another time: for the scenarios of papers.
+    pub slow: Vec<Slow>,
+}
+
+/// One message that takes another time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slow {
+    /// Who sends it.
+    pub from: NodeId,
+    /// Who receives it.
+    pub to: NodeId,
+    /// The how manieth message on this link it is, counted from 1.
+    pub nth: u32,
+    /// How long it takes.
+    pub latency: Span,
 }
 
 /// A cut: nodes of different sides do not reach each other for a while. A message is lost if the

@@ -74,6 +74,8 @@ pub(super) struct Outside<'a, A: Algorithm> {
     settings: u64,
     /// By link: when its last message arrives, where links keep the order and latencies vary.
     link_busy_until: Vec<Time>,
+    /// By link: how many messages it has carried, where single ones are slow.
+    messages_on: FxHashMap<(NodeId, NodeId), u32>,
     latencies: Draw,
     chances: Draw,
 }
@@ -110,6 +112,7 @@ impl<'a, A: Algorithm> Outside<'a, A> {
             timers: FxHashMap::default(),
             settings: 0,
             link_busy_until: vec![Time::ZERO; links],
+            messages_on: FxHashMap::default(),
             latencies: Draw::new(seed, stream::LATENCY),
             chances: Draw::new(seed, stream::FAULTS),
         }
@@ -162,7 +165,8 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss);
         let twice = !lost && self.chances.chance(self.network.duplicate);
         let held_up = self.chances.chance(self.network.reorder);
-        let mut at = self.now + self.network.latency.draw(&mut self.latencies, from, to);
+        let usual = self.network.latency.draw(&mut self.latencies, from, to);
+        let mut at = self.now + self.slow(from, to).unwrap_or(usual);
         if held_up {
             let mean = self.network.latency.mean();
             at += mean + self.latencies.exponential(mean);
@@ -182,6 +186,18 @@ impl<'a, A: Algorithm> Outside<'a, A> {
             self.agenda.push(again.0, Event::Deliver { from, to, id, lost: false, msg });
         }
         self.agenda.push(at.0, Event::Deliver { from, to, id, lost, msg });
+    }
+
+    /// How long this message takes, where that was said of it alone.
+    fn slow(&mut self, from: NodeId, to: NodeId) -> Option<Span> {
+        if self.network.slow.is_empty() {
+            return None;
+        }
+        let nth = self.messages_on.entry((from, to)).or_insert(0);
+        *nth += 1;
+        let slow = self.network.slow.iter();
+        let mut mine = slow.filter(|slow| (slow.from, slow.to, slow.nth) == (from, to, *nth));
+        mine.next().map(|slow| slow.latency)
     }
 
     fn set_timer(&mut self, timer: A::Timer, after: std::ops::Range<Span>) {
