@@ -51,10 +51,10 @@ pub(crate) struct Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Task {
     /// Simulate an algorithm: one run from one seed, measured and judged
-    #[command(after_help = SIM_EXAMPLES)]
+    #[command(after_help = SIM_EXAMPLES, allow_negative_numbers = true)]
     Sim(Box<SimArguments>),
     /// Try every interleaving of a small system
-    #[command(after_help = CHECK_EXAMPLES)]
+    #[command(after_help = CHECK_EXAMPLES, allow_negative_numbers = true)]
     Check(Box<CheckArguments>),
     /// List the algorithms, or explain one
     Algorithms(AlgorithmsArguments),

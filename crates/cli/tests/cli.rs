@@ -1,0 +1,280 @@
+//! The command line as a user meets it: contracts, bad input, and the same run from the same seed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A folder of its own for each test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn quorate(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_quorate"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("quorate starts")
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let output = quorate(folder, arguments);
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("standard output is one JSON value")
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("quorate ends by itself")
+}
+
+#[test]
+fn ricart_agrawala_costs_what_it_should() {
+    let folder = folder("ricart_agrawala");
+    for (nodes, messages) in [("10", 18.0), ("1000", 1998.0)] {
+        let sim = ["sim", "mutex/ricart-agrawala", "--requests", "2", "--json", "--nodes", nodes];
+        let report = json(&folder, &sim);
+        assert_eq!(report["messages_per_entry"], messages);
+        assert_eq!(report["sync_delay"], 1.0);
+        for property in ["safety", "liveness", "fairness"] {
+            assert_eq!(report[property], "ok");
+        }
+    }
+}
+
+#[test]
+fn light_load_has_no_hand_over() {
+    let arguments = ["sim", "mutex/ricart-agrawala", "--load", "light", "--json"];
+    let report = json(&folder("light"), &arguments);
+    assert_eq!(report["sync_delay"], Value::Null);
+    // 2T + E when nobody else wants.
+    assert_eq!(report["response_time"], 3.0);
+}
+
+#[test]
+fn chang_roberts_costs_what_it_should() {
+    let folder = folder("chang_roberts");
+    let sim = |arguments: &[&str]| {
+        json(&folder, &[&["sim", "election/chang-roberts", "--json"], arguments].concat())
+    };
+    assert_eq!(sim(&["--nodes", "20", "--ids", "ascending"])["messages"], 39);
+    assert_eq!(sim(&["--nodes", "20", "--ids", "descending"])["messages"], 210);
+    let harmonic: f64 = (1..=20).map(|k| 1.0 / f64::from(k)).sum();
+    let random = sim(&["--nodes", "20", "--ids", "random", "--runs", "20000"]);
+    let mean = random["messages"].as_f64().unwrap();
+    assert!((mean / (20.0 * harmonic) - 1.0).abs() < 0.01, "{mean}");
+    std::fs::write(folder.join("ids"), "3\n7\n2\n9\n4\n1\n").unwrap();
+    let example = sim(&["--ids", "ids"]);
+    assert_eq!((&example["messages"], &example["leader"]), (&14.into(), &9.into()));
+    assert_eq!(example["time"], 6.0);
+    let one = sim(&["--ids", "ids", "--initiators", "nodes:5", "--wake", "suppress"]);
+    assert_eq!((&one["messages"], &one["time"]), (&11.into(), &11.0.into()));
+}
+
+#[test]
+fn a_million_nodes_are_elected_from() {
+    let arguments =
+        ["sim", "election/chang-roberts", "--nodes", "1000000", "--initiators", "one", "--json"];
+    let report = json(&folder("million"), &arguments);
+    assert_eq!(report["messages"], 1_999_999);
+    assert_eq!(report["leader"], 1_000_000);
+}
+
+#[test]
+fn bully_costs_what_it_should_and_gives_the_lead_back() {
+    let folder = folder("bully");
+    let sim = |arguments: &[&str]| {
+        json(&folder, &[&["sim", "election/bully", "--json", "--crash", "5@0"], arguments].concat())
+    };
+    let report = sim(&["--initiators", "one"]);
+    assert_eq!(report["messages"], 19);
+    assert_eq!(
+        report["by_kind"],
+        serde_json::json!({"ELECTION": 10, "ANSWER": 6, "COORDINATOR": 3})
+    );
+    assert_eq!(report["leader"], 4);
+    assert_eq!(sim(&["--initiators", "nodes:4"])["messages"], 4);
+    assert_eq!(sim(&["--recover", "5@20"])["leader"], 5);
+    assert_eq!(sim(&["--recover", "5@20"])["uniqueness"], "ok");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let folder = folder("bytes");
+    let run = |seed: &str, trace: &str| {
+        let arguments = [
+            "sim",
+            "mutex/ricart-agrawala",
+            "--latency",
+            "exp:1",
+            "--duplicate",
+            "0.1",
+            "--json",
+            "--seed",
+            seed,
+            "--trace",
+            trace,
+        ];
+        let printed = quorate(&folder, &arguments).stdout;
+        (printed, std::fs::read(folder.join(trace)).unwrap())
+    };
+    let (first, again, other) = (run("7", "a"), run("7", "b"), run("8", "c"));
+    assert_eq!(first, again);
+    assert_ne!(first.0, other.0);
+    assert_ne!(first.1, other.1);
+}
+
+#[test]
+fn checks_say_what_they_find() {
+    let folder = folder("check");
+    let holds = ["check", "mutex/ricart-agrawala", "--nodes", "3", "--requests", "2", "--json"];
+    let report = json(&folder, &holds);
+    assert_eq!((&report["result"], &report["states"]), (&"holds".into(), &58_849.into()));
+
+    let bully = ["check", "election/bully", "--crashes", "1", "--json"];
+    let output = quorate(&folder, &bully);
+    assert_eq!(code(&output), 1);
+    let report = json(&folder, &bully);
+    assert_eq!(
+        (&report["result"], &report["property"]),
+        (&"violated".into(), &"uniqueness".into())
+    );
+    let trace = report["trace"].as_str().unwrap();
+    let replayed = quorate(&folder, &["replay", trace]);
+    assert_eq!(code(&replayed), 1, "the violation is found again");
+    assert!(String::from_utf8_lossy(&replayed.stdout).starts_with("verified:"));
+
+    let bounded = [&bully[..], &["--timers", "quiet"]].concat();
+    assert_eq!(json(&folder, &bounded)["result"], "holds");
+}
+
+#[test]
+fn states_of_chang_roberts_are_those_of_the_public_models() {
+    let folder = folder("goldens");
+    let states = |nodes: &str, arguments: &[&str]| {
+        let check =
+            ["check", "election/chang-roberts", "--criterion", "lowest", "--json", "--nodes"];
+        json(&folder, &[&check[..], &[nodes], arguments].concat())["states"].as_u64().unwrap()
+    };
+    assert_eq!(states("5", &["--start", "step"]), 875);
+    assert_eq!(states("5", &["--start", "started", "--channels", "fifo"]), 132);
+    assert_eq!(states("5", &["--start", "started", "--discards", "ignore"]), 144);
+}
+
+#[test]
+fn every_trace_replays_and_a_forged_one_does_not() {
+    let folder = folder("replay");
+    let runs: [&[&str]; 3] = [
+        &["mutex/ricart-agrawala", "--latency", "uniform:0.2..3", "--holder", "2"],
+        &["election/chang-roberts", "--ids", "random", "--announce", "on"],
+        &["election/bully", "--crash", "5@3", "--recover", "5@30", "--loss", "0.1"],
+    ];
+    for run in runs {
+        quorate(&folder, &[&["sim"], run, &["--trace", "trace"]].concat());
+        let output = quorate(&folder, &["replay", "trace"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.starts_with("verified:"), "{said} {output:?}");
+    }
+    let text = std::fs::read_to_string(folder.join("trace")).unwrap();
+    let forged = text.replacen("\"step\":\"hold election\"", "\"step\":\"hold erection\"", 1);
+    let forged = if forged == text { text.replacen("answer", "ignore", 1) } else { forged };
+    std::fs::write(folder.join("forged"), &forged).unwrap();
+    let output = quorate(&folder, &["replay", "forged"]);
+    assert_eq!(code(&output), 2);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not what happens"));
+    std::fs::write(folder.join("cut"), &text[..text.len() / 2]).unwrap();
+    let output = quorate(&folder, &["replay", "cut"]);
+    assert_eq!(code(&output), 2);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cut off"));
+}
+
+#[test]
+fn pictures_are_drawn() {
+    let folder = folder("pictures");
+    let arguments = ["sim", "election/bully", "--crash", "5@0", "--svg", "run.svg", "--draw"];
+    let output = quorate(&folder, &arguments);
+    assert_eq!(code(&output), 0);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("sends ELECTION to"));
+    let svg = std::fs::read_to_string(folder.join("run.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("COORDINATOR"));
+}
+
+#[test]
+fn bad_input_gets_one_sentence_that_names_the_argument() {
+    let folder = folder("bad");
+    std::fs::write(folder.join("links"), "1 2\n2 x\n").unwrap();
+    std::fs::write(folder.join("ids"), "1\n1\n").unwrap();
+    let ra = "mutex/ricart-agrawala";
+    let cases: &[(&[&str], &str)] = &[
+        (&["sim", ra, "--nodes", "0"], "--nodes: 0 is not a number of nodes"),
+        (&["sim", ra, "--nodes", "-3"], "--nodes"),
+        (&["sim", ra, "--nodes", "99999999999"], "--nodes"),
+        (&["sim", "mutex/ricard-agrawala"], "did you mean mutex/ricart-agrawala?"),
+        (&["sim", "nonsense"], "quorate algorithms lists"),
+        (&["sim", ra, "--loss", "2"], "--loss: 2 is not a probability"),
+        (&["sim", ra, "--loss", "nan"], "--loss"),
+        (&["sim", ra, "--latency", "soon"], "--latency: soon is not"),
+        (&["sim", ra, "--crash", "9@1"], "--crash: there is no node 9"),
+        (&["sim", ra, "--crash", "1"], "--crash: 1 is not of the form NODE@TIME"),
+        (&["sim", ra, "--partition", "1@2"], "--partition"),
+        (&["sim", ra, "--topology", "file:links"], "--topology: line 2"),
+        (&["sim", ra, "--topology", "file:missing"], "--topology: missing"),
+        (&["sim", ra, "--topology", "rung"], "--topology: rung is none of"),
+        (&["sim", ra, "--topology", "ring"], "--topology: mutex/ricart-agrawala needs"),
+        (&["sim", ra, "--requests", "0"], "--requests"),
+        (&["sim", ra, "--load", "much"], "--load: much"),
+        (&["sim", ra, "--ids", "random"], "--ids: only election algorithms"),
+        (&["sim", "election/bully", "--cs", "1"], "--cs: only mutex algorithms"),
+        (&["sim", "election/bully", "--ids", "ids"], "--ids: id 1 stands twice"),
+        (&["sim", "election/bully", "--initiators", "99"], "--initiators: 99"),
+        (&["sim", "election/chang-roberts", "--wake", "up"], "--wake: up is not one of"),
+        (&["sim", "election/bully", "--wake", "join"], "--wake"),
+        (&["sim", ra, "--trace", "no/such/folder"], "--trace: no/such/folder"),
+        (&["check", ra, "--nodes", "100"], "--nodes: 100 is not"),
+        (&["check", ra, "--crashes", "999"], "--crashes: 999"),
+        (&["check", ra, "--threads", "0"], "--threads: 0"),
+        (&["replay", "missing"], "TRACE: missing"),
+        (&["replay", "links"], "TRACE: links: line 1"),
+        (&["simm"], "sim"),
+        (&[], "quorate"),
+        (&["algorithms", "bully"], "did you mean election/bully?"),
+    ];
+    for (arguments, sentence) in cases {
+        let output = quorate(&folder, arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(code(&output), 2, "{arguments:?}: {said}");
+        assert!(said.contains(sentence), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn algorithms_are_listed_and_explained() {
+    let folder = folder("algorithms");
+    let all = json(&folder, &["algorithms", "--json"]);
+    let names: Vec<_> = all.as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
+    assert!(names.contains(&"election/bully".into()));
+    let explained = quorate(&folder, &["algorithms", "election/chang-roberts"]);
+    let text = String::from_utf8_lossy(&explained.stdout).into_owned();
+    assert!(text.contains("Idea") && text.contains("10.1145/359104.359108"));
+}
+
+#[test]
+fn help_shows_examples_and_the_options_of_the_algorithm() {
+    let folder = folder("help");
+    let help = quorate(&folder, &["sim", "election/chang-roberts", "--help"]);
+    assert_eq!(code(&help), 0);
+    let text = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(text.contains("Examples:") && text.contains("--announce"));
+}
+
+#[test]
+fn the_demo_agrees_with_theory() {
+    let folder = folder("demo");
+    let output = quorate(&folder, &["demo", "--out", "pictures"]);
+    assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stdout));
+    let pictures = std::fs::read_dir(folder.join("pictures")).unwrap().count();
+    assert_eq!(pictures, 4);
+}

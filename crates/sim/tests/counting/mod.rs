@@ -1,0 +1,143 @@
+//! A protocol that sends numbers to node 2, which tells its user what arrives and persists how many.
+
+use std::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Ctx, Fact, Family, Message, Meta, Monitor, NodeId,
+    NodeSet, Options, Paper, Protocol, Refusal, Shape, Span, Timing, Violation, Wait, Workload,
+};
+
+/// At its start a node says this, plus how many messages it remembers.
+pub(crate) const STARTED: u32 = 1_000_000;
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Counter {
+    received: u32,
+    sent: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Number(u32);
+
+impl Message for Number {
+    fn kind(&self) -> &'static str {
+        "NUMBER"
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Counting;
+
+/// Judges nothing.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Content;
+
+impl Monitor<(), u32> for Content {
+    const PROPERTIES: &'static [&'static str] = &[];
+
+    fn observe(&mut self, _: NodeId, _: Fact<'_, (), u32>) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    fn owed(&self) -> NodeSet {
+        NodeSet::new()
+    }
+
+    fn settle(&self) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+impl Family for Counting {
+    const NAME: &'static str = "counting";
+    type Command = ();
+    type Event = u32;
+    type Setup = ();
+    type Promise = ();
+    type Monitor = Content;
+
+    fn monitor(_: usize, (): &(), (): &()) -> Content {
+        Content
+    }
+
+    fn command(_: &str) -> Option<()> {
+        Some(())
+    }
+}
+
+impl Algorithm for Counter {
+    type Family = Counting;
+    type Config = ();
+    const META: Meta = Meta {
+        name: "counting/counter",
+        summary: "",
+        paper: Paper { authors: "", title: "", venue: "", year: 0, doi: "" },
+        shape: Shape::Complete,
+        channels: Channels::Unordered,
+        timing: Timing::Asynchronous,
+        survives: "",
+        kinds: &["NUMBER"],
+        options: &[],
+        costs: &[],
+        source: "",
+    };
+
+    fn promise((): &()) {}
+
+    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
+        Ok(())
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        Self { received: boot.stable.unwrap_or(0), sent: 0 }
+    }
+}
+
+impl Protocol for Counter {
+    type Msg = Number;
+    type Timer = Infallible;
+    type Command = ();
+    type Event = u32;
+    type Stable = u32;
+
+    fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
+        cx.emit(STARTED + self.received);
+    }
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, (): ()) -> Result<(), Refusal> {
+        self.sent += 1;
+        cx.send(NodeId::at(1), Number(self.sent));
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, _: NodeId, Number(number): Number) {
+        self.received += 1;
+        cx.persist(self.received);
+        cx.emit(number);
+    }
+}
+
+/// The user at node 1 sends `left` times, one unit apart.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Sender {
+    pub(crate) left: u32,
+}
+
+impl Workload<(), u32> for Sender {
+    fn next(&self, node: NodeId) -> Option<((), Wait)> {
+        (node.number() == 1 && self.left > 0).then_some(((), Wait::For(Span::UNIT)))
+    }
+
+    fn gave(&mut self, _: NodeId, (): &()) -> Option<NodeId> {
+        self.left -= 1;
+        None
+    }
+
+    fn told(&mut self, _: NodeId, _: &u32) -> Option<NodeId> {
+        None
+    }
+
+    fn crashed(&mut self, _: NodeId) -> Option<NodeId> {
+        None
+    }
+}

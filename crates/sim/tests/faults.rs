@@ -1,0 +1,128 @@
+//! What the world does to messages and nodes, seen from a protocol that counts.
+
+mod counting;
+
+use counting::{Counter, Sender};
+use quorate_core::{Fact, NodeId, Scene, Span, Time, Topology};
+use quorate_sim::{Crash, Faults, Network, Observer, Partition, Recovery, Report, Slow, World};
+
+/// What node 2 was told, and when.
+#[derive(Default)]
+struct Arrivals(Vec<(f64, u32)>);
+
+impl Observer<(), u32> for Arrivals {
+    fn fact(&mut self, now: Time, at: NodeId, fact: Fact<'_, (), u32>) {
+        if let (2, Fact::Event(number)) = (at.number(), fact) {
+            self.0.push((now.in_units(), *number));
+        }
+    }
+}
+
+fn run(messages: u32, network: &Network, faults: &Faults, seed: u64) -> (Report, Vec<(f64, u32)>) {
+    let scene = Scene::<Counter>::new(Topology::complete(2), (), ());
+    let users = Sender { left: messages };
+    let mut world = World::new(&scene, users, Arrivals::default(), network, faults, seed);
+    world.run_to_rest();
+    let (report, Arrivals(arrivals)) = world.finish();
+    let numbers = arrivals.into_iter().filter(|(_, number)| *number < counting::STARTED);
+    (report, numbers.collect())
+}
+
+fn numbers(arrivals: &[(f64, u32)]) -> Vec<u32> {
+    arrivals.iter().map(|(_, number)| *number).collect()
+}
+
+fn at(units: u64) -> Time {
+    Time::ZERO + Span::units(units)
+}
+
+fn latency(text: &str) -> Network {
+    Network { latency: text.parse().unwrap(), ..Network::default() }
+}
+
+#[test]
+fn links_keep_the_order_if_they_must() {
+    let unordered = latency("uniform:0..10");
+    let fifo = Network { fifo: true, ..unordered.clone() };
+    for seed in 0..20 {
+        let (_, any) = run(100, &unordered, &Faults::default(), seed);
+        let (_, ordered) = run(100, &fifo, &Faults::default(), seed);
+        assert!(!numbers(&any).is_sorted() && numbers(&ordered).is_sorted());
+        assert_eq!((any.len(), ordered.len()), (100, 100));
+    }
+}
+
+#[test]
+fn losses_and_duplicates_come_as_often_as_asked() {
+    let network = Network { loss: 0.2, duplicate: 0.1, ..Network::default() };
+    let (report, arrivals) = run(20_000, &network, &Faults::default(), 1);
+    assert!((3_800..4_200).contains(&report.lost), "{}", report.lost);
+    assert!((1_400..1_800).contains(&report.duplicated), "{}", report.duplicated);
+    assert_eq!(arrivals.len() as u64, 20_000 - report.lost + report.duplicated);
+    assert_eq!(report.messages, 20_000);
+}
+
+#[test]
+fn some_messages_are_overtaken_if_asked() {
+    let network = Network { fifo: true, reorder: 0.1, ..Network::default() };
+    let (_, arrivals) = run(1_000, &network, &Faults::default(), 1);
+    let overtaken = numbers(&arrivals).windows(2).filter(|pair| pair[0] > pair[1]).count();
+    assert!((50..200).contains(&overtaken), "{overtaken}");
+}
+
+#[test]
+fn a_partition_cuts_what_is_sent_or_would_arrive_in_it() {
+    let side = |number| [NodeId::new(number).unwrap()].into_iter().collect();
+    let cut = Partition { sides: vec![side(1), side(2)], from: at(5), until: at(8) };
+    let network = Network { partitions: vec![cut], ..Network::default() };
+    let (report, arrivals) = run(10, &network, &Faults::default(), 1);
+    // Sent at 5, 6, 7; and at 4, to arrive at 5.
+    assert_eq!(numbers(&arrivals), [1, 2, 3, 8, 9, 10]);
+    assert_eq!(report.lost, 4);
+}
+
+#[test]
+fn a_crash_loses_all_but_what_was_persisted() {
+    let node = NodeId::new(2).unwrap();
+    let faults = Faults {
+        crashes: vec![Crash { node, at: Time(at(4).0 + 1) }],
+        recoveries: vec![Recovery { node, at: Time(at(7).0 + 1) }],
+        detection: None,
+    };
+    let scene = Scene::<Counter>::new(Topology::complete(2), (), ());
+    let network = Network::default();
+    let users = Sender { left: 10 };
+    let mut world = World::new(&scene, users, Arrivals::default(), &network, &faults, 1);
+    world.run_to_rest();
+    let (report, Arrivals(arrivals)) = world.finish();
+    // Three arrive before the crash; that number is all the node has when it is back.
+    let started = counting::STARTED;
+    assert_eq!(numbers(&arrivals), [started, 1, 2, 3, started + 3, 7, 8, 9, 10]);
+    assert_eq!(report.lost, 3);
+}
+
+#[test]
+fn a_single_message_can_be_slow() {
+    let (from, to) = (NodeId::at(0), NodeId::at(1));
+    let slow = vec![Slow { from, to, nth: 2, latency: Span::units(10) }];
+    let (_, arrivals) = run(3, &Network { slow, ..Network::default() }, &Faults::default(), 1);
+    assert_eq!(arrivals, [(2.0, 1), (4.0, 3), (12.0, 2)]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_another() {
+    let network = Network { loss: 0.1, duplicate: 0.1, ..latency("exp:2") };
+    let run = |seed| run(200, &network, &Faults::default(), seed);
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7).1, run(8).1);
+}
+
+#[test]
+fn delays_do_not_depend_on_whether_messages_are_lost() {
+    let times = |loss| {
+        let network = Network { loss, ..latency("exp:2") };
+        run(50, &network, &Faults::default(), 3).1
+    };
+    let (all, some) = (times(0.0), times(0.5));
+    assert!(some.len() < all.len() && some.iter().all(|arrival| all.contains(arrival)));
+}
