@@ -6,7 +6,7 @@ use std::path::Path;
 /// Where Rust files are looked for.
 const RUST: &[&str] = &["crates", "bench", "xtask"];
 /// Where scenarios are looked for.
-const SCENARIOS: &str = "crates/lab/scenarios";
+const SCENARIOS: &str = "crates/cli/scenarios";
 
 /// A text file.
 #[derive(Debug)]
