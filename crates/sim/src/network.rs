@@ -24,6 +24,14 @@ pub struct Network {
     pub slow: Vec<Slow>,
 }
 
+impl Network {
+    /// Does every message arrive once, after its latency and nothing else?
+    pub(crate) fn is_plain(&self) -> bool {
+        let Self { loss, duplicate, reorder, partitions, slow, .. } = self;
+        [*loss, *duplicate, *reorder] == [0.0; 3] && partitions.is_empty() && slow.is_empty()
+    }
+}
+
 /// One message that takes another time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slow {

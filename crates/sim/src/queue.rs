@@ -15,13 +15,15 @@ const LEVELS: usize = 64usize.div_ceil(BITS as usize);
 const WORDS: usize = SLOTS / 64;
 const NONE: u32 = u32::MAX;
 /// So many events are sorted rather than spread.
-const FEW: u32 = 64;
+const FEW: u32 = 512;
 
 /// A queue of events by time; first in, first out among equal times.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
     /// The events of the slot that was reached, sorted.
     ready: VecDeque<(u64, T)>,
+    /// The order in which events become ready; empty between calls.
+    order: Vec<(u64, u32, u32)>,
     /// Up to this time, events belong into `ready`. Waiting ones are placed by their difference from
     /// it. Invariant: no waiting event is due by then, or in the slot that it is in.
     ready_until: u64,
@@ -60,7 +62,8 @@ struct Link {
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
         Self {
-            ready: VecDeque::new(),
+            ready: VecDeque::with_capacity(FEW as usize),
+            order: Vec::with_capacity(FEW as usize),
             ready_until: 0,
             occupied: [0; LEVELS * WORDS],
             occupied_words: 0,
@@ -128,11 +131,7 @@ impl<T> Queue<T> {
             std::mem::replace(&mut self.slots[slot], EMPTY);
         if earliest == latest || count <= FEW {
             self.ready_until = latest;
-            self.make_ready(first, last);
-            // Stable, so that equal times stay in order of arrival.
-            if earliest < latest {
-                self.ready.make_contiguous().sort_by_key(|(time, _)| *time);
-            }
+            self.make_ready(first, last, earliest < latest);
         } else {
             self.ready_until = earliest;
             let mut index = first;
@@ -146,17 +145,31 @@ impl<T> Queue<T> {
         Some(())
     }
 
-    /// Moves the items of a list to `ready`, and its entries to the free ones.
-    fn make_ready(&mut self, first: u32, last: u32) {
+    /// Moves the items of a list to `ready`, sorted if need be, and its entries to the free ones.
+    fn make_ready(&mut self, first: u32, last: u32, sort: bool) {
         let mut index = first;
         while index != NONE {
             let Link { time, next } = self.links[index as usize];
-            let item = self.items[index as usize].take().expect("what waits is there");
-            self.ready.push_back((time, item));
+            if sort {
+                self.order.push((time, self.order.len() as u32, index));
+            } else {
+                self.take(time, index);
+            }
             index = next;
         }
+        // By time and then by arrival: sorting needs no memory of its own for that.
+        self.order.sort_unstable();
+        while let Some(&(time, _, index)) = self.order.get(self.ready.len()) {
+            self.take(time, index);
+        }
+        self.order.clear();
         self.links[last as usize].next = self.free;
         self.free = first;
+    }
+
+    fn take(&mut self, time: u64, index: u32) {
+        let item = self.items[index as usize].take().expect("what waits is there");
+        self.ready.push_back((time, item));
     }
 
     /// Appends an entry to the slot in which its time waits.

@@ -37,7 +37,7 @@ fn at(units: u64) -> Time {
 }
 
 fn latency(text: &str) -> Network {
-    Network { latency: text.parse().unwrap(), ..Network::default() }
+    Network { latency: text.parse().expect("a latency"), ..Network::default() }
 }
 
 #[test]

@@ -68,6 +68,8 @@ pub(super) struct Outside<'a, A: Algorithm> {
     pub(super) stable: FxHashMap<NodeId, A::Stable>,
     topology: &'a Topology,
     network: &'a Network,
+    /// Every message arrives once, after its latency and nothing else.
+    plain: bool,
     down: NodeSet,
     /// The setting that counts of each timer that is set.
     timers: FxHashMap<(NodeId, A::Timer), u64>,
@@ -108,6 +110,7 @@ impl<'a, A: Algorithm> Outside<'a, A> {
             stable: FxHashMap::default(),
             topology: &scene.topology,
             network,
+            plain: network.is_plain() && !ordered,
             down: NodeSet::new(),
             timers: FxHashMap::default(),
             settings: 0,
@@ -134,7 +137,7 @@ impl<'a, A: Algorithm> Outside<'a, A> {
 
     /// Are the two kept apart now?
     pub(super) fn is_cut(&self, from: NodeId, to: NodeId) -> bool {
-        self.network.partitions.iter().any(|cut| cut.cuts(from, to, self.now))
+        !self.plain && self.network.partitions.iter().any(|cut| cut.cuts(from, to, self.now))
     }
 
     /// Is this setting of the timer the one that counts? If so, it is used up.
@@ -160,8 +163,20 @@ impl<'a, A: Algorithm> Outside<'a, A> {
 
     /// Puts one message on its way.
     fn send(&mut self, to: NodeId, msg: A::Msg) {
-        let from = self.me;
         self.count(msg.kind());
+        if self.plain {
+            debug_assert!(self.topology.link(self.me, to).is_some(), "no link to {to}");
+            let (from, lost) = (self.me, false);
+            let id = self.counts.traffic[from.index()].sendings;
+            let at = self.now + self.network.latency.draw(&mut self.latencies, from, to);
+            self.agenda.push(at.0, Event::Deliver { from, to, id, lost, msg });
+        } else {
+            self.send_with_faults(to, msg);
+        }
+    }
+
+    fn send_with_faults(&mut self, to: NodeId, msg: A::Msg) {
+        let from = self.me;
         let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss);
         let twice = !lost && self.chances.chance(self.network.duplicate);
         let held_up = self.chances.chance(self.network.reorder);
