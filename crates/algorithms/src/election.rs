@@ -38,6 +38,8 @@ pub enum Event {
     Leading(Rank),
     /// Somebody else leads.
     Following(Rank),
+    /// The election also builds a tree, and this is your parent in it, until you hear otherwise.
+    Parent(NodeId),
 }
 
 /// Which end of the order wins.
@@ -129,6 +131,8 @@ pub struct Setup {
     pub ranks: Arc<PerNode<Rank>>,
     /// No message takes longer than this, for algorithms that need to know.
     pub delay_max: Span,
+    /// No two nodes are farther apart than so many links, for algorithms that need to know.
+    pub diameter: u32,
 }
 
 impl Setup {
@@ -137,7 +141,7 @@ impl Setup {
     pub fn ascending(count: usize) -> Self {
         let rank =
             |node: NodeId| Rank::new(node.number(), u64::from(node.number()), Criterion::default());
-        Self { ranks: Arc::new(PerNode::new(count, rank)), delay_max: Span::UNIT }
+        Self::with_ranks(PerNode::new(count, rank))
     }
 
     /// The nodes have these ids, in order, and the given end of them wins.
@@ -147,7 +151,14 @@ impl Setup {
             let id = ids[node.index()];
             Rank::new(id, u64::from(id), criterion)
         };
-        Self { ranks: Arc::new(PerNode::new(ids.len(), rank)), delay_max: Span::UNIT }
+        Self::with_ranks(PerNode::new(ids.len(), rank))
+    }
+
+    /// The nodes have these ranks; messages take at most one unit, and the network may be a path.
+    #[must_use]
+    pub fn with_ranks(ranks: PerNode<Rank>) -> Self {
+        let diameter = ranks.len().saturating_sub(1) as u32;
+        Self { ranks: Arc::new(ranks), delay_max: Span::UNIT, diameter }
     }
 }
 
@@ -224,6 +235,7 @@ impl Monitor<Command, Event> for OneLeader {
                 self.belief[at] = Some(*rank);
                 self.leading.remove(at);
             }
+            Fact::Event(Event::Parent(_)) => {}
             Fact::Crashed => {
                 self.down.insert(at);
                 self.belief[at] = None;

@@ -1,7 +1,5 @@
 //! Leader election in the lab: its arguments, its initiators, its two costs.
 
-use std::sync::Arc;
-
 use quorate_algorithms::election::{Command, Criterion, Election, Event, Initiators, Rank, Setup};
 use quorate_core::{Fact, NodeId, NodeSet, PerNode, Span, Time};
 use quorate_sim::{Observer, Report};
@@ -141,8 +139,8 @@ impl Study for Election {
             let (id, weight) = ids[node.index()];
             Rank::new(id, weight, criterion)
         };
-        let ranks = Arc::new(PerNode::new(spec.nodes, rank));
-        Ok(Setup { ranks, delay_max: spec.latency()?.max() })
+        let setup = Setup::with_ranks(PerNode::new(spec.nodes, rank));
+        Ok(Setup { delay_max: spec.latency()?.max(), ..setup })
     }
 
     fn users(spec: &Spec, _: &Setup) -> Result<Initiators, BadInput> {
@@ -188,6 +186,7 @@ impl Observer<Command, Event> for Outcome {
                 self.last_told = Some(now);
             }
             Fact::Event(Event::Following(_)) => self.last_told = Some(now),
+            Fact::Event(Event::Parent(_)) => {}
             Fact::Crashed => self.leader = self.leader.filter(|(node, _)| *node != at),
             Fact::Command(Command::Elect) | Fact::Recovered => {}
         }

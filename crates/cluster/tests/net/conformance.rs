@@ -214,7 +214,8 @@ impl Visitor<Election> for Elect {
                 match said {
                     Said::Event(election::Event::Leading(rank)) => leading = Some((*node, *rank)),
                     Said::Event(election::Event::Following(to)) => assert_eq!(*to, rank),
-                    Said::Command(election::Command::Elect) => {}
+                    Said::Command(election::Command::Elect)
+                    | Said::Event(election::Event::Parent(_)) => {}
                 }
             }
             assert_eq!(leading, Some((best, rank)), "{}", A::META.name);
