@@ -1,7 +1,7 @@
 //! The files of the repository that rules are about.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where Rust files are looked for.
 const RUST: &[&str] = &["crates", "bench", "xtask"];
@@ -20,6 +20,10 @@ pub(crate) struct File {
 /// What the rules look at.
 #[derive(Debug)]
 pub(crate) struct Tree {
+    /// Where it is.
+    pub(crate) root: PathBuf,
+    /// All documents.
+    pub(crate) documents: Vec<File>,
     /// All Rust files.
     pub(crate) rust: Vec<File>,
     /// The scenarios; none if there is no folder for them yet.
@@ -36,20 +40,19 @@ pub(crate) fn read(root: &Path) -> Result<Tree, String> {
     if root.join(SCENARIOS).is_dir() {
         collect(root, SCENARIOS, ".txt", scenarios.insert(Vec::new()))?;
     }
-    Ok(Tree { rust, scenarios })
+    let mut documents = Vec::new();
+    collect(root, "docs", ".md", &mut documents)?;
+    for name in names(root, "")?.into_iter().map(|(name, _)| name) {
+        if name.ends_with(".md") {
+            documents.push(File { text: read_text(root, &name)?, path: name });
+        }
+    }
+    Ok(Tree { root: root.into(), documents, rust, scenarios })
 }
 
 /// Adds the files below a folder whose names end so, in order.
 fn collect(root: &Path, place: &str, ending: &str, files: &mut Vec<File>) -> Result<(), String> {
-    let bad = |error| format!("{place} cannot be read: {error}");
-    let mut names = Vec::new();
-    for entry in fs::read_dir(root.join(place)).map_err(bad)? {
-        let entry = entry.map_err(bad)?;
-        let is_folder = entry.file_type().map_err(bad)?.is_dir();
-        names.push((entry.file_name().to_string_lossy().into_owned(), is_folder));
-    }
-    names.sort();
-    for (name, is_folder) in names {
+    for (name, is_folder) in names(root, place)? {
         let path = format!("{place}/{name}");
         if is_folder && name != "target" {
             collect(root, &path, ending, files)?;
@@ -59,6 +62,19 @@ fn collect(root: &Path, place: &str, ending: &str, files: &mut Vec<File>) -> Res
         }
     }
     Ok(())
+}
+
+/// The names in a folder, in order, and whether they are folders.
+fn names(root: &Path, place: &str) -> Result<Vec<(String, bool)>, String> {
+    let bad = |error| format!("{place} cannot be read: {error}");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root.join(place)).map_err(bad)? {
+        let entry = entry.map_err(bad)?;
+        let is_folder = entry.file_type().map_err(bad)?.is_dir();
+        names.push((entry.file_name().to_string_lossy().into_owned(), is_folder));
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Reads one file.

@@ -2,6 +2,8 @@
 
 mod algorithm;
 
+use std::path::Path;
+
 use crate::docs;
 use crate::source::{File, Tree};
 use algorithm::Anatomy;
@@ -38,6 +40,8 @@ impl Fault {
 /// Checks all rules. Says what was checked, or what is broken.
 pub(crate) fn check(tree: &Tree) -> Result<String, String> {
     let mut faults: Vec<Fault> = tree.rust.iter().flat_map(general).collect();
+    let exists = |path: &Path| tree.root.join(path).exists();
+    faults.extend(tree.documents.iter().flat_map(|file| dead_links(file, exists)));
     let algorithms: Vec<&File> = tree.rust.iter().filter(|file| algorithm::is_one(file)).collect();
     for file in &algorithms {
         let catalogue: Vec<&str> = docs::catalogue().map(|meta| meta.name).collect();
@@ -87,6 +91,22 @@ fn general(file: &File) -> Vec<Fault> {
     faults
 }
 
+/// The links of a document to files that are not there.
+fn dead_links(file: &File, exists: impl Fn(&Path) -> bool) -> Vec<Fault> {
+    let folder = Path::new(&file.path).parent().unwrap_or(Path::new(""));
+    let mut faults = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        let links = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        for (link, _) in links.filter(|(link, _)| !link.contains("://")) {
+            let path = link.split('#').next().unwrap_or(link);
+            if !path.is_empty() && !exists(&folder.join(path)) {
+                faults.push(Fault::new(file, index + 1, format!("there is no {path}")));
+            }
+        }
+    }
+    faults
+}
+
 /// The index of the first line that belongs to tests; beyond the end if none does.
 fn tests_begin(file: &File) -> usize {
     if file.path.contains("/tests/") || file.path.ends_with("/tests.rs") {
@@ -130,6 +150,14 @@ mod tests {
         let long = format!("use b;\n{}", "\n".repeat(LINES_MAX));
         let faults = general(&file("crates/a/src/lib.rs", &long));
         assert_eq!(faults.iter().map(|fault| fault.line).collect::<Vec<_>>(), [1, LINES_MAX + 1]);
+    }
+
+    #[test]
+    fn links_lead_somewhere() {
+        let text = "[a](there.md#b), ![c](not.svg)\n[d](#e) [f](https://g.h/i)\n";
+        let document = file("docs/guide/j.md", text);
+        let faults = dead_links(&document, |path| path == Path::new("docs/guide/there.md"));
+        assert_eq!(texts(&faults), [(1, "there is no not.svg")]);
     }
 
     #[test]

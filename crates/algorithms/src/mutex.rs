@@ -182,6 +182,15 @@ pub enum Load {
         /// The mean time between leaving and wanting again.
         mean: Span,
     },
+    /// As Poisson, but one user wants so many times as often as each of the others, and as soon.
+    Hot {
+        /// Who.
+        node: NodeId,
+        /// How many times as often.
+        factor: u32,
+        /// The mean time between leaving and wanting again of the others.
+        mean: Span,
+    },
     /// At given times, or as soon after as the user is out.
     Script(Arc<PerNode<Vec<Span>>>),
 }
@@ -211,6 +220,7 @@ impl Users {
     pub fn new(count: usize, setup: &Setup, wishes: u32, load: Load, stay: Span) -> Self {
         let wishes_left = PerNode::new(count, |node| match &load {
             Load::Script(script) => script[node].len() as u32,
+            Load::Hot { node: hot, factor, .. } if *hot == node => wishes.saturating_mul(*factor),
             _ => wishes,
         });
         let doing = |node| if setup.holder == Some(node) { Doing::Inside } else { Doing::Other };
@@ -218,11 +228,26 @@ impl Users {
         Self { load, stay, wishes_left, doing, turn: NodeId::at(0) }
     }
 
+    /// The same users, but these never want to enter.
+    #[must_use]
+    pub fn without(mut self, bystanders: &NodeSet) -> Self {
+        for node in bystanders {
+            self.wishes_left[node] = 0;
+        }
+        let mut nodes = NodeId::first(self.wishes_left.len());
+        self.turn = nodes.find(|&node| self.wishes_left[node] > 0).unwrap_or(self.turn);
+        self
+    }
+
     fn wait(&self, node: NodeId) -> Option<Wait> {
         match &self.load {
             Load::Light { gap } => (self.turn == node).then_some(Wait::For(*gap)),
             Load::Heavy => Some(Wait::For(Span::ZERO)),
             Load::Poisson { mean } => Some(Wait::Exponential(*mean)),
+            Load::Hot { node: hot, factor, mean } if *hot == node => {
+                Some(Wait::Exponential(Span(mean.0 / u64::from((*factor).max(1)))))
+            }
+            Load::Hot { mean, .. } => Some(Wait::Exponential(*mean)),
             Load::Script(script) => {
                 let done = script[node].len() - self.wishes_left[node] as usize;
                 Some(Wait::Until(script[node][done]))
@@ -329,6 +354,15 @@ mod tests {
     }
 
     #[test]
+    fn a_hot_user_wants_more_often_and_sooner() {
+        let hot = Load::Hot { node: node(2), factor: 10, mean: Span::UNIT };
+        let users = Users::new(2, &Setup::new(2), 3, hot, Span::ZERO);
+        assert_eq!((users.wishes_left[node(1)], users.wishes_left[node(2)]), (3, 30));
+        let sooner = Wait::Exponential(Span(Span::UNIT.0 / 10));
+        assert_eq!(users.next(node(2)), Some((Command::Acquire, sooner)));
+    }
+
+    #[test]
     fn fairness_is_judged_where_it_is_promised() {
         for fair in [false, true] {
             let mut monitor = monitor(fair);
@@ -358,5 +392,7 @@ mod tests {
 
         let users = Users::new(2, &setup, 1, Load::Heavy, Span::ZERO);
         assert!(NodeId::first(2).all(|node| users.next(node).is_some()));
+        let users = users.without(&NodeSet::first(1));
+        assert!(users.next(node(1)).is_none() && users.next(node(2)).is_some());
     }
 }

@@ -88,6 +88,9 @@ pub(crate) struct SceneArguments {
     /// Mutex: who is inside at the start
     #[arg(long, value_name = "NODE")]
     pub(crate) holder: Option<u32>,
+    /// Mutex: who never wants to enter: 1,5-9
+    #[arg(long, value_name = "NODES")]
+    pub(crate) bystanders: Option<String>,
     /// Election: ascending, descending, random, or a file with an id, or an id and a weight, per line
     #[arg(long, value_name = "IDS")]
     pub(crate) ids: Option<String>,
@@ -152,7 +155,8 @@ pub(crate) struct SimArguments {
     /// Stop at this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Mutex: light (one at a time), heavy (everyone always), or the mean time between wishes
+    /// Mutex: light (one at a time), heavy (everyone always), the mean time between wishes,
+    /// hot:NODE*FACTOR (one node asks so many times as often), or file:PATH with NODE TIME per line
     #[arg(long, value_name = "LOAD")]
     pub(crate) load: Option<String>,
     /// Mutex: how long a node stays inside [default: 1]
@@ -306,7 +310,11 @@ impl SceneArguments {
         self.belongs(
             meta,
             "mutex",
-            &[("--requests", self.requests.is_some()), ("--holder", self.holder.is_some())],
+            &[
+                ("--requests", self.requests.is_some()),
+                ("--holder", self.holder.is_some()),
+                ("--bystanders", self.bystanders.is_some()),
+            ],
         )?;
         self.belongs(
             meta,
@@ -327,6 +335,11 @@ impl SceneArguments {
         });
         spec.mutex.requests = self.requests.unwrap_or(requests);
         spec.mutex.holder = self.holder;
+        if let Some(text) = &self.bystanders {
+            let bad =
+                || BadInput::new("--bystanders", format!("{text} is not a list such as 1,5-9"));
+            spec.mutex.bystanders = numbers(text).ok_or_else(bad)?;
+        }
         spec.election.lowest = self.criterion == Some(Criterion::Lowest);
         if let Some(text) = &self.ids {
             spec.election.ids = ids(text)?;

@@ -64,7 +64,10 @@ fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<S
     spec.detection = optional("--detect", &arguments.detect)?;
     spec.until = optional("--until", &arguments.until)?;
     if let Some(load) = &arguments.load {
-        spec.mutex.load.clone_from(load);
+        spec.mutex.load = match load.strip_prefix("file:") {
+            Some(path) => format!("script:{}", read_file("--load", path.as_ref())?),
+            None => load.clone(),
+        };
     }
     spec.mutex.cs = optional("--cs", &arguments.cs)?.unwrap_or(spec.mutex.cs);
     spec.election.stagger = optional("--stagger", &arguments.stagger)?.unwrap_or(0);

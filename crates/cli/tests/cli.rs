@@ -1,5 +1,7 @@
 //! The command line as a user meets it: contracts, bad input, and the same run from the same seed.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -3,6 +3,8 @@
 //! A file has comments (`#`), commands (`$ quorate sim …`) and below each command the steps of the
 //! run. `UPDATE=1` rewrites them: look at what changed and know why.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

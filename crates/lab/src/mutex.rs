@@ -1,7 +1,9 @@
 //! Mutual exclusion in the lab: its arguments, its users, its four criteria.
 
+use std::sync::Arc;
+
 use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Setup, Users};
-use quorate_core::{Fact, NodeId, PerNode, Span, Time};
+use quorate_core::{Fact, NodeId, NodeSet, PerNode, Span, Time};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,18 +17,28 @@ use crate::{BadInput, Spec};
 pub struct MutexSpec {
     /// How often each user enters.
     pub requests: u32,
-    /// When users want to: `light`, `heavy`, or the mean time between wishes.
+    /// When users want to: `light`, `heavy`, the mean time between wishes, `hot:NODE*FACTOR`, or the
+    /// text of a schedule after `script:`.
     pub load: String,
     /// How long a user stays inside, in nanoseconds.
     pub cs: u64,
     /// Who is inside at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<u32>,
+    /// Who never wants to enter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bystanders: Vec<u32>,
 }
 
 impl Default for MutexSpec {
     fn default() -> Self {
-        Self { requests: 3, load: "heavy".to_owned(), cs: Span::UNIT.0, holder: None }
+        Self {
+            requests: 3,
+            load: "heavy".to_owned(),
+            cs: Span::UNIT.0,
+            holder: None,
+            bystanders: Vec::new(),
+        }
     }
 }
 
@@ -47,19 +59,11 @@ impl Study for Mutex {
         if *requests == 0 {
             return Err(BadInput::new("--requests", "0 is not a number of requests from 1 on"));
         }
-        let load = match load.as_str() {
-            "light" => Load::Light { gap: spec.latency()?.mean().times(LIGHT_GAP) },
-            "heavy" => Load::Heavy,
-            mean => match mean.parse() {
-                Ok(mean) => Load::Poisson { mean },
-                Err(_) => {
-                    let reason =
-                        format!("{mean} is not light, heavy or the mean time between wishes");
-                    return Err(BadInput::new("--load", reason));
-                }
-            },
-        };
-        Ok(Users::new(spec.nodes, setup, *requests, load, Span(*cs)))
+        let bystanders = spec.mutex.bystanders.iter();
+        let bystanders = bystanders.map(|&node| spec.node("--bystanders", node));
+        let bystanders = bystanders.collect::<Result<NodeSet, _>>()?;
+        let load = read_load(spec, load)?;
+        Ok(Users::new(spec.nodes, setup, *requests, load, Span(*cs)).without(&bystanders))
     }
 
     fn measures(spec: &Spec) -> Criteria {
@@ -101,6 +105,51 @@ impl Study for Mutex {
             ),
         ]
     }
+}
+
+/// What is said of the load.
+fn read_load(spec: &Spec, text: &str) -> Result<Load, BadInput> {
+    let bad = || {
+        let forms = "light, heavy, the mean time between wishes, hot:NODE*FACTOR or file:PATH";
+        BadInput::new("--load", format!("{text} is not {forms}"))
+    };
+    if let Some(hot) = text.strip_prefix("hot:") {
+        let (node, factor) = hot.split_once('*').ok_or_else(bad)?;
+        let (Ok(number), Ok(factor @ 1..=1_000_000)) = (node.parse(), factor.parse()) else {
+            return Err(bad());
+        };
+        // Others leave time for it: a tenth of the load that would keep everybody waiting.
+        let mean = spec.latency()?.mean().times(10 * spec.nodes as u64);
+        return Ok(Load::Hot { node: spec.node("--load", number)?, factor, mean });
+    }
+    if let Some(script) = text.strip_prefix("script:") {
+        return read_script(spec, script);
+    }
+    match text {
+        "light" => Ok(Load::Light { gap: spec.latency()?.mean().times(LIGHT_GAP) }),
+        "heavy" => Ok(Load::Heavy),
+        mean => Ok(Load::Poisson { mean: mean.parse().map_err(|_| bad())? }),
+    }
+}
+
+/// A schedule: who wants to enter when, one wish per line.
+fn read_script(spec: &Spec, text: &str) -> Result<Load, BadInput> {
+    let mut script = PerNode::new(spec.nodes, |_| Vec::new());
+    for (line, number) in text.lines().zip(1..) {
+        let words: Vec<_> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+        let wish = match words[..] {
+            [] => continue,
+            [node, at] => node.parse::<u32>().ok().zip(at.parse::<Span>().ok()),
+            _ => None,
+        };
+        let bad = || BadInput::new("--load", format!("line {number}: {line:?} is not NODE TIME"));
+        let (node, at) = wish.ok_or_else(bad)?;
+        script[spec.node("--load", node)?].push(at);
+    }
+    for node in NodeId::first(spec.nodes) {
+        script[node].sort_unstable();
+    }
+    Ok(Load::Script(Arc::new(script)))
 }
 
 /// A quotient; nothing where there is nothing to divide by.
