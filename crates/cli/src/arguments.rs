@@ -40,6 +40,12 @@ Examples:
 
 Waiting times are ignored: whatever can happen may happen next.";
 
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  quorate compare mutex
+  quorate compare mutex --nodes 7,13,25 --json
+  quorate compare mutex --nodes 4,16,64,256 --svg messages.svg";
+
 /// Coordination for Rust programs: who leads, who holds the lock, one order of messages for all.
 #[derive(Parser, Debug)]
 #[command(name = "quorate", version, after_help = EXAMPLES)]
@@ -56,6 +62,9 @@ pub(crate) enum Task {
     /// Try every interleaving of a small system
     #[command(after_help = CHECK_EXAMPLES, allow_negative_numbers = true)]
     Check(Box<CheckArguments>),
+    /// Measure all algorithms of a family side by side, next to what is published
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArguments),
     /// List the algorithms, or explain one
     Algorithms(AlgorithmsArguments),
     /// Run a trace again and verify every step of it
@@ -202,6 +211,27 @@ pub(crate) struct CheckArguments {
     /// How many threads explore [default: as many as there are cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArguments {
+    /// The family
+    #[arg(value_enum)]
+    pub(crate) family: FamilyName,
+    /// How many nodes, one size after the other
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_values_t = [4, 16, 64])]
+    pub(crate) nodes: Vec<usize>,
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw messages against nodes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum FamilyName {
+    Mutex,
 }
 
 #[derive(Args, Debug)]

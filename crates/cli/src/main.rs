@@ -6,6 +6,7 @@
 mod algorithms;
 mod arguments;
 mod check;
+mod compare;
 mod demo;
 mod output;
 mod replay;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let done = match cli.task {
         Task::Sim(arguments) => sim::run(&arguments, options),
         Task::Check(arguments) => check::run(&arguments, options),
+        Task::Compare(arguments) => compare::run(&arguments),
         Task::Algorithms(arguments) => algorithms::run(&arguments),
         Task::Replay(arguments) => replay::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),

@@ -3,6 +3,8 @@
 //! A [`Spec`] says what is to be run, as data. [`simulate`] runs it once, [`simulate_many`] with
 //! many seeds, [`exhaust`] in every interleaving; [`replay`] runs a trace again and compares.
 
+pub mod chart;
+pub mod compare;
 pub mod diagram;
 pub mod election;
 mod exhaust;

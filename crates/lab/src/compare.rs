@@ -1,0 +1,70 @@
+//! Comparisons: every algorithm of a family in the same experiments, next to what is published.
+
+pub mod mutex;
+
+use quorate_core::Cost;
+
+/// A figure as measured, and what is published of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figure {
+    /// What was measured; nothing where there was nothing to measure.
+    pub measured: Option<f64>,
+    /// What is published.
+    pub theory: Option<Theory>,
+}
+
+/// What is published of a figure, for the size that was measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Theory {
+    /// As printed.
+    pub formula: String,
+    /// The smallest value that agrees.
+    pub low: f64,
+    /// The largest value that agrees.
+    pub high: f64,
+}
+
+/// A formula that begins with this is compared with a tolerance.
+const ABOUT: &str = "about";
+/// So much may an approximate formula be off.
+const TOLERANCE: f64 = 0.25;
+
+impl Figure {
+    /// Does it agree with what is published? Nothing if there is nothing to compare.
+    #[must_use]
+    pub fn agrees(&self) -> Option<bool> {
+        let (measured, Theory { low, high, .. }) = (self.measured?, self.theory.as_ref()?);
+        let slack = 1e-6 * high.abs().max(1.0);
+        Some((low - slack..=high + slack).contains(&measured))
+    }
+}
+
+impl Theory {
+    /// What is published of `what`: an exact or approximate value, or bounds.
+    #[must_use]
+    pub fn of(costs: &[Cost], what: &[&str], n: f64, k: f64) -> Option<Self> {
+        let find = |name: &str| costs.iter().find(|cost| cost.what == name);
+        // Formulas in K are in the size of a quorum.
+        let value = |cost: &Cost| (cost.value)(if cost.formula.contains('K') { k } else { n });
+        for name in what {
+            if let Some(cost) = find(name) {
+                let value = value(cost);
+                let off = if cost.formula.starts_with(ABOUT) { TOLERANCE * value } else { 0.0 };
+                let formula = cost.formula.to_owned();
+                return Some(Self { formula, low: value - off, high: value + off });
+            }
+            let (best, worst) = (find(&bound(name, "best")), find(&bound(name, "worst")));
+            if let (Some(best), Some(worst)) = (best, worst) {
+                let formula = format!("{} .. {}", best.formula, worst.formula);
+                return Some(Self { formula, low: value(best), high: value(worst) });
+            }
+        }
+        None
+    }
+}
+
+/// `messages per entry, light` in its best case: `messages per entry, best`.
+fn bound(name: &str, case: &str) -> String {
+    let stem = name.split_once(',').map_or(name, |(stem, _)| stem);
+    format!("{stem}, {case}")
+}

@@ -1,0 +1,232 @@
+//! The mutual-exclusion algorithms in the four criteria of the field: messages, synchronisation
+//! delay, fault tolerance, load per node.
+//!
+//! Node 1 serves (as coordinator, as first place of the token, as arbiter) and does not want to
+//! enter itself, so that every entry costs what it costs in general.
+
+use quorate_algorithms::Catalogued;
+use quorate_algorithms::mutex::{Mutex, Setup};
+use quorate_core::{Meta, Span};
+use quorate_sim::Verdict;
+use serde_json::{Map, Value, json};
+
+use super::{Figure, Theory};
+use crate::chart::{Chart, Series};
+use crate::study::Study;
+use crate::{BadInput, Simulated, Spec, Watch, simulate};
+
+/// How often each node enters in the experiments.
+const REQUESTS: u32 = 5;
+/// Runs that never come to rest are stopped at this time, in units per node.
+const UNITS_PER_NODE: u64 = 400;
+/// How long a node stays inside: long enough that requests arrive meanwhile.
+const STAY: Span = Span::units(5);
+
+/// The probability that a message is lost, where that is tried.
+const LOSS: f64 = 0.01;
+
+/// One algorithm at one size.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// Which.
+    pub algorithm: &'static str,
+    /// How many nodes.
+    pub nodes: usize,
+    /// The mean size of a quorum, where it asks one.
+    pub quorum: f64,
+    /// Messages per entry when one at a time wants to enter.
+    pub light: Figure,
+    /// Messages per entry when everyone always wants to.
+    pub heavy: Figure,
+    /// From an exit to the next entry, in T.
+    pub sync_delay: Figure,
+    /// Messages handled by the busiest node, per entry.
+    pub load_max: Option<f64>,
+    /// What happened when a node crashed that neither was inside nor wanted to be.
+    pub bystander_crash: Tried,
+    /// What happened when a node crashed inside.
+    pub holder_crash: Tried,
+    /// What happened when one message in a hundred was lost.
+    pub loss: Tried,
+    /// Did all that is claimed hold in the runs without faults?
+    pub holds: bool,
+}
+
+/// What happened when a fault was tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tried {
+    /// All wishes of the living were granted, and never two were inside.
+    Survives,
+    /// Some wish was never granted.
+    Stops,
+    /// Two were inside.
+    Unsafe,
+}
+
+impl Tried {
+    /// As written in tables.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Survives => "survives",
+            Self::Stops => "stops",
+            Self::Unsafe => "UNSAFE",
+        }
+    }
+}
+
+/// Compares all algorithms at these sizes. `progress` hears the name of each before it is measured.
+///
+/// # Errors
+/// If a size makes no sense.
+pub fn compare(
+    sizes: &[usize],
+    progress: &mut dyn FnMut(&str, usize),
+) -> Result<Vec<Row>, BadInput> {
+    let mut rows = Vec::new();
+    for &nodes in sizes {
+        if !(3..=2000).contains(&nodes) {
+            let reason = format!("{nodes} is not a number of nodes from 3 to 2000");
+            return Err(BadInput::new("--nodes", reason));
+        }
+        for meta in Mutex::CATALOGUE {
+            progress(meta.name, nodes);
+            rows.push(row(meta, nodes)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
+    let run = |load: &str, change: &dyn Fn(&mut Spec)| {
+        let mut spec = Spec::new(meta.name, nodes);
+        spec.mutex.load = load.to_owned();
+        spec.mutex.requests = REQUESTS;
+        spec.mutex.cs = STAY.0;
+        spec.mutex.bystanders = vec![1];
+        // Light load comes to rest between wishes, which takes time of its own.
+        let pace = if load == "light" { 4 } else { 1 };
+        spec.until = Some(Span::units(pace * UNITS_PER_NODE * nodes as u64).0);
+        change(&mut spec);
+        simulate(&spec, Watch::default())
+    };
+    let light = run("light", &|_| {})?;
+    let heavy = run("heavy", &|_| {})?;
+    let setup: Setup = Mutex::setup(&Spec::new(meta.name, nodes))?;
+    let total: usize = setup.quorums.iter().map(|(_, quorum)| quorum.len()).sum();
+    let quorum = total as f64 / nodes as f64;
+    let theory = |what: &[&str]| Theory::of(meta.costs, what, nodes as f64, quorum);
+    let measured = |run: &Simulated, name: &str| run.json.get(name).and_then(Value::as_f64);
+    Ok(Row {
+        algorithm: meta.name,
+        nodes,
+        quorum,
+        light: Figure {
+            measured: measured(&light, "messages_per_entry"),
+            theory: theory(&["messages per entry, light", "messages per entry"]),
+        },
+        heavy: Figure {
+            measured: measured(&heavy, "messages_per_entry"),
+            theory: theory(&["messages per entry, heavy", "messages per entry"]),
+        },
+        sync_delay: Figure {
+            measured: measured(&heavy, "sync_delay"),
+            theory: theory(&["synchronisation delay"]),
+        },
+        load_max: heavy.json.get("load").and_then(|load| load.get("max_per_entry")?.as_f64()),
+        bystander_crash: tried(&run("heavy", &|spec| {
+            let last = spec.nodes as u32;
+            spec.mutex.bystanders.push(last);
+            spec.crashes = vec![(last, Span::UNIT.0)];
+        })?),
+        holder_crash: tried(&run("heavy", &|spec| {
+            spec.mutex.holder = Some(2);
+            spec.crashes = vec![(2, Span::UNIT.0)];
+        })?),
+        loss: tried(&run("heavy", &|spec| spec.loss = LOSS)?),
+        holds: light.holds && heavy.holds,
+    })
+}
+
+fn tried(run: &Simulated) -> Tried {
+    let broken = |property: &str| {
+        let mut verdicts = run.report.verdicts.iter();
+        verdicts
+            .any(|(name, verdict)| *name == property && matches!(verdict, Verdict::Violated(..)))
+    };
+    if broken("safety") {
+        Tried::Unsafe
+    } else if broken("liveness") {
+        Tried::Stops
+    } else {
+        Tried::Survives
+    }
+}
+
+impl Row {
+    /// The row as one JSON object.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let mut json = Map::new();
+        json.insert("algorithm".into(), json!(self.algorithm));
+        json.insert("nodes".into(), json!(self.nodes));
+        json.insert("quorum_size".into(), json!(self.quorum));
+        for (name, figure) in self.figures() {
+            let theory = figure.theory.as_ref();
+            json.insert(
+                name.into(),
+                json!({
+                    "measured": figure.measured,
+                    "formula": theory.map(|theory| &theory.formula),
+                    "low": theory.map(|theory| theory.low),
+                    "high": theory.map(|theory| theory.high),
+                    "agrees": figure.agrees(),
+                }),
+            );
+        }
+        json.insert("load_max".into(), json!(self.load_max));
+        json.insert("bystander_crash".into(), json!(self.bystander_crash.word()));
+        json.insert("holder_crash".into(), json!(self.holder_crash.word()));
+        json.insert("loss".into(), json!(self.loss.word()));
+        json.insert("holds".into(), json!(self.holds));
+        Value::Object(json)
+    }
+
+    /// The figures that are compared with what is published.
+    #[must_use]
+    pub const fn figures(&self) -> [(&'static str, &Figure); 3] {
+        [
+            ("messages_light", &self.light),
+            ("messages_heavy", &self.heavy),
+            ("sync_delay", &self.sync_delay),
+        ]
+    }
+
+    /// Do all figures agree with what is published, and all properties hold?
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.holds && self.figures().iter().all(|(_, figure)| figure.agrees() != Some(false))
+    }
+}
+
+/// Messages per entry under heavy load against the number of nodes.
+#[must_use]
+pub fn chart(rows: &[Row]) -> Chart {
+    let series = Mutex::CATALOGUE.iter().map(|meta| {
+        let of = |pick: &dyn Fn(&Row) -> Option<f64>| {
+            let mine = rows.iter().filter(|row| row.algorithm == meta.name);
+            mine.filter_map(|row| Some((row.nodes as f64, pick(row)?))).collect()
+        };
+        Series {
+            name: meta.name.trim_start_matches("mutex/").to_owned(),
+            points: of(&|row| row.heavy.measured),
+            theory: of(&|row| row.heavy.theory.as_ref().map(|theory| theory.high)),
+        }
+    });
+    Chart {
+        title: "Mutual exclusion: messages per entry when everyone always wants".to_owned(),
+        x_label: "nodes".to_owned(),
+        y_label: "messages per entry".to_owned(),
+        series: series.collect(),
+    }
+}
