@@ -1,5 +1,6 @@
 //! Mutual exclusion: at most one node inside the critical section, and everybody who wants gets in.
 
+pub mod central;
 pub mod ricart_agrawala;
 
 use alloc::format;
@@ -11,9 +12,11 @@ use quorate_core::{
     Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Stamp, Violation, Wait, Workload,
 };
 
+pub use central::Central;
 pub use ricart_agrawala::RicartAgrawala;
 
 crate::catalogue::catalogue! { Mutex:
+    Central,
     RicartAgrawala,
 }
 

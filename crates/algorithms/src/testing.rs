@@ -6,10 +6,13 @@ use std::vec::Vec;
 
 use quorate_check::{Outcome, Plan, check};
 use quorate_core::trace::Outcome as Effect;
-use quorate_core::{Algorithm, NodeId, Scene, Span, Time, Violation, Workload};
-use quorate_sim::{Faults, Network, Report, World};
+use quorate_core::{
+    Algorithm, Ctx, Input, NodeId, PerNode, Refusal, Scene, Span, Time, Violation, Workload,
+};
+use quorate_sim::{Draw, Faults, Network, Report, World};
 
 use crate::flaw;
+use crate::mutex::{Load, Setup, Users};
 
 /// The node with this number.
 pub(crate) fn node(number: u32) -> NodeId {
@@ -117,4 +120,37 @@ pub(crate) fn catch<A: Algorithm, W: Workload<A::Command, A::Event>>(
         }
         Outcome::Holds | Outcome::Bounded => panic!("{mistake} is not found"),
     }
+}
+
+/// Users of a mutex that wish to enter at these times and stay so long, in units. Who is not named
+/// does not wish at all.
+pub(crate) fn wishes_at(count: usize, setup: &Setup, wishes: &[(u32, f64)], stay: f64) -> Users {
+    let of = |n: NodeId| {
+        let mine = wishes.iter().filter(|(number, _)| node(*number) == n);
+        mine.map(|(_, at)| units(*at)).collect::<Vec<_>>()
+    };
+    let load = Load::Script(PerNode::new(count, of).into());
+    Users::new(count, setup, 0, load, units(stay))
+}
+
+/// Hands one input to a node, outside of any world. Returns what it did, in the words of traces.
+pub(crate) fn feed<A: Algorithm>(
+    it: &mut A,
+    me: u32,
+    input: Input<A>,
+) -> Result<Vec<String>, Refusal> {
+    let (mut effects, mut draw) = (Vec::new(), Draw::new(1, 0));
+    let mut cx = Ctx::new(node(me), Time::ZERO, &mut draw, &mut effects);
+    let result = it.step(&mut cx, input);
+    it.assert_invariants();
+    assert!(result.is_ok() || effects.is_empty(), "a refusal has effects: {effects:?}");
+    result.map(|()| effects.iter().map(|effect| format!("{effect:?}")).collect())
+}
+
+/// Hands a node a message that makes no sense to it; nothing must come of it.
+pub(crate) fn ignores<A: Algorithm>(it: &A, me: u32, from: u32, msg: A::Msg) {
+    let mut after = it.clone();
+    let input = Input::Message { from: node(from), msg };
+    assert_eq!(feed(&mut after, me, input), Ok(Vec::new()));
+    assert_eq!(&after, it);
 }
