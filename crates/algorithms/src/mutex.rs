@@ -1,6 +1,7 @@
 //! Mutual exclusion: at most one node inside the critical section, and everybody who wants gets in.
 
 pub mod central;
+pub mod lamport;
 pub mod ricart_agrawala;
 
 use alloc::format;
@@ -13,10 +14,12 @@ use quorate_core::{
 };
 
 pub use central::Central;
+pub use lamport::Lamport;
 pub use ricart_agrawala::RicartAgrawala;
 
 crate::catalogue::catalogue! { Mutex:
     Central,
+    Lamport,
     RicartAgrawala,
 }
 
