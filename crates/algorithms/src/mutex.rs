@@ -1,5 +1,6 @@
 //! Mutual exclusion: at most one node inside the critical section, and everybody who wants gets in.
 
+pub mod carvalho_roucairol;
 pub mod central;
 pub mod lamport;
 pub mod ricart_agrawala;
@@ -13,6 +14,7 @@ use quorate_core::{
     Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Stamp, Violation, Wait, Workload,
 };
 
+pub use carvalho_roucairol::CarvalhoRoucairol;
 pub use central::Central;
 pub use lamport::Lamport;
 pub use ricart_agrawala::RicartAgrawala;
@@ -21,6 +23,7 @@ crate::catalogue::catalogue! { Mutex:
     Central,
     Lamport,
     RicartAgrawala,
+    CarvalhoRoucairol,
 }
 
 /// The family of mutual exclusion.

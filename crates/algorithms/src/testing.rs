@@ -70,9 +70,23 @@ pub(crate) fn run_unjudged<A: Algorithm, W: Workload<A::Command, A::Event>>(
     faults: &Faults,
     prepare: impl FnOnce(&mut World<'_, A, W>),
 ) -> Log {
+    drive(scene, users, network, faults, |world| {
+        prepare(world);
+        world.start();
+        world.run(u64::MAX, Time(u64::MAX));
+    })
+}
+
+/// As [`run_unjudged`], but `drive` starts and runs the world.
+pub(crate) fn drive<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    scene: &Scene<A>,
+    users: W,
+    network: &Network,
+    faults: &Faults,
+    drive: impl FnOnce(&mut World<'_, A, W>),
+) -> Log {
     let (mut sent, mut told) = (Vec::new(), Vec::new());
     let mut world = World::new(scene, users, (), network, faults, 1);
-    prepare(&mut world);
     world.trace(|record| {
         for effect in record.effects {
             match effect {
@@ -86,8 +100,7 @@ pub(crate) fn run_unjudged<A: Algorithm, W: Workload<A::Command, A::Event>>(
             }
         }
     });
-    world.start();
-    world.run(u64::MAX, Time(u64::MAX));
+    drive(&mut world);
     let (report, ()) = world.finish();
     Log { sent, told, report }
 }
