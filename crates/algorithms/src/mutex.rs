@@ -3,6 +3,7 @@
 pub mod carvalho_roucairol;
 pub mod central;
 pub mod lamport;
+pub mod majority;
 pub mod ricart_agrawala;
 
 use alloc::format;
@@ -17,12 +18,14 @@ use quorate_core::{
 pub use carvalho_roucairol::CarvalhoRoucairol;
 pub use central::Central;
 pub use lamport::Lamport;
+pub use majority::Majority;
 pub use ricart_agrawala::RicartAgrawala;
 
 crate::catalogue::catalogue! { Mutex:
     Central,
     Lamport,
     RicartAgrawala,
+    Majority,
     CarvalhoRoucairol,
 }
 

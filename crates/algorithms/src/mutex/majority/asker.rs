@@ -1,0 +1,87 @@
+//! The asker: collects votes, and gives those back that an older request needs.
+
+use quorate_core::{Ctx, NodeId, Stamp};
+
+use super::{Majority, Msg, Phase, Rule};
+use crate::mutex::Event;
+
+impl Majority {
+    /// Asks for votes, its own first.
+    pub(super) fn request(&mut self, cx: &mut Ctx<'_, Self>) {
+        let stamp = self.clock.tick(cx.me());
+        self.phase = Phase::Waiting { stamp };
+        cx.trace("request", &[("time", stamp.time)]);
+        if !self.asked.is_empty() {
+            cx.multicast(self.asked.clone(), Msg::Request(stamp));
+        }
+        match self.rule {
+            Rule::Votes => self.take_request(cx, stamp),
+            Rule::Published => self.take_vote(cx, cx.me(), stamp),
+        }
+    }
+
+    /// One vote more; with a majority, enters. A vote that was asked back before it came goes back.
+    pub(super) fn take_vote(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, mine: Stamp) {
+        if self.phase != (Phase::Waiting { stamp: mine }) {
+            return cx.trace("late vote", &[("time", mine.time)]);
+        }
+        self.votes.insert(from);
+        cx.trace("count", &[("votes", self.votes.len() as u64)]);
+        if self.votes.len() >= self.majority {
+            self.enter(cx, mine);
+        } else if self.early.remove(from) {
+            self.relinquish(cx, from, mine);
+        }
+    }
+
+    /// A voter wants its vote back, which it gets unless this node is inside.
+    pub(super) fn take_inquire(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, mine: Stamp) {
+        if self.phase != (Phase::Waiting { stamp: mine }) {
+            return cx.trace("keep", &[("time", mine.time)]);
+        }
+        if self.votes.contains(from) {
+            self.relinquish(cx, from, mine);
+        } else if !flaw!(ForgetEarlyInquire) {
+            cx.trace("early inquire", &[("node", u64::from(from.number()))]);
+            self.early.insert(from);
+        }
+    }
+
+    /// Gives a vote back.
+    fn relinquish(&mut self, cx: &mut Ctx<'_, Self>, voter: NodeId, mine: Stamp) {
+        if !flaw!(KeepRelinquished) {
+            self.votes.remove(voter);
+        }
+        cx.trace("relinquish", &[("node", u64::from(voter.number()))]);
+        if voter == cx.me() {
+            self.take_relinquish(cx, mine);
+        } else {
+            cx.send(voter, Msg::Relinquish(mine));
+        }
+    }
+
+    /// Has a majority.
+    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
+        self.phase = Phase::Inside { stamp };
+        self.votes.clear();
+        self.early.clear();
+        cx.trace("enter", &[("time", stamp.time)]);
+        cx.emit(Event::Granted(Some(stamp)));
+    }
+
+    /// Frees the votes, its own too.
+    pub(super) fn leave(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
+        self.phase = Phase::Idle;
+        cx.trace("leave", &[("time", stamp.time)]);
+        if self.rule == Rule::Published {
+            for theirs in self.queue.drain(..) {
+                cx.send(theirs.node, Msg::Vote(theirs));
+            }
+            return;
+        }
+        if !self.asked.is_empty() {
+            cx.multicast(self.asked.clone(), Msg::Release(stamp));
+        }
+        self.take_release(cx, stamp);
+    }
+}
