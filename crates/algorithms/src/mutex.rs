@@ -4,6 +4,9 @@ pub mod carvalho_roucairol;
 pub mod central;
 pub mod lamport;
 pub mod majority;
+pub mod maekawa_basic;
+#[cfg(test)]
+mod quorum_fixtures;
 pub mod ricart_agrawala;
 
 use alloc::format;
@@ -19,6 +22,7 @@ pub use carvalho_roucairol::CarvalhoRoucairol;
 pub use central::Central;
 pub use lamport::Lamport;
 pub use majority::Majority;
+pub use maekawa_basic::MaekawaBasic;
 pub use ricart_agrawala::RicartAgrawala;
 
 crate::catalogue::catalogue! { Mutex:
@@ -27,6 +31,7 @@ crate::catalogue::catalogue! { Mutex:
     RicartAgrawala,
     Majority,
     CarvalhoRoucairol,
+    MaekawaBasic,
 }
 
 /// The family of mutual exclusion.

@@ -1,0 +1,94 @@
+//! Quorums and scenes that the tests of several algorithms share.
+
+use std::sync::Arc;
+use std::vec::Vec;
+
+use quorate_core::{Algorithm, NodeId, NodeSet, PerNode, Scene, Span, Topology};
+use quorate_sim::{Network, Slow};
+
+use super::{Load, Mutex, Setup, Users};
+use crate::testing::{Log, node, units};
+
+/// The 13 quorums of four of the lectures: a projective plane of order 3.
+const LECTURE: [[u32; 4]; 13] = [
+    [1, 2, 3, 4],
+    [2, 5, 8, 11],
+    [3, 6, 8, 13],
+    [4, 6, 10, 11],
+    [1, 5, 6, 7],
+    [2, 6, 9, 12],
+    [2, 7, 10, 13],
+    [1, 8, 9, 10],
+    [3, 7, 9, 11],
+    [3, 5, 10, 12],
+    [1, 11, 12, 13],
+    [4, 7, 8, 12],
+    [4, 5, 9, 13],
+];
+
+/// The set of these nodes.
+pub(crate) fn set(numbers: &[u32]) -> NodeSet {
+    numbers.iter().map(|&number| node(number)).collect()
+}
+
+/// The 13 quorums of the lectures.
+pub(crate) fn lecture() -> Setup {
+    let quorums = PerNode::new(13, |node| set(&LECTURE[node.index()]));
+    Setup { quorums: Arc::new(quorums), ..Setup::new(13) }
+}
+
+/// Everybody asks itself and node 1.
+pub(crate) fn star(count: usize) -> Setup {
+    let quorums = PerNode::new(count, |n| [node(1), n].into_iter().collect());
+    Setup { quorums: Arc::new(quorums), ..Setup::new(count) }
+}
+
+/// These quorums, in a complete graph.
+pub(crate) fn scene<A: Algorithm<Family = Mutex>>(setup: Setup, config: A::Config) -> Scene<A> {
+    Scene::new(Topology::complete(setup.quorums.len()), setup, config)
+}
+
+/// Each of these nodes wants to enter as often as it is named, from the beginning on.
+pub(crate) fn wanting(setup: &Setup, numbers: &[u32], stay: f64) -> Users {
+    let count = setup.quorums.len();
+    let script =
+        |n: NodeId| numbers.iter().filter(|&&m| node(m) == n).map(|_| Span::ZERO).collect();
+    Users::new(count, setup, 0, Load::Script(PerNode::new(count, script).into()), units(stay))
+}
+
+/// Everybody always wants, so many times.
+pub(crate) fn saturated(setup: &Setup, wishes: u32, stay: f64) -> Users {
+    Users::new(setup.quorums.len(), setup, wishes, Load::Heavy, units(stay))
+}
+
+/// The cyclic wait of the lectures, for nodes 7, 8 and 11 of the 13: the requests 11>1, 8>10 and
+/// 7>13 take two units and everything else one.
+pub(crate) fn circle() -> Network {
+    let slow = |(from, to)| Slow { from: node(from), to: node(to), nth: 1, latency: units(2.0) };
+    let slow: Vec<_> = [(11, 1), (8, 10), (7, 13)].map(slow).into();
+    Network { slow, ..Network::default() }
+}
+
+/// What one entry of each node costs if nobody else wants: so many messages per member of its
+/// quorum beside itself.
+pub(crate) fn light_cost(setup: &Setup, per_member: usize) -> u64 {
+    setup.quorums.iter().map(|(_, quorum)| (per_member * (quorum.len() - 1)) as u64).sum()
+}
+
+/// How long it takes on average from an exit to the next entry, if everybody always wants.
+pub(crate) fn sync_delay(log: &Log, stay: f64) -> f64 {
+    let entries: Vec<f64> = log.told_of("Granted").iter().map(|(at, _)| *at).collect();
+    let delays: f64 = entries.windows(2).map(|pair| pair[1] - pair[0] - stay).sum();
+    delays / (entries.len() - 1) as f64
+}
+
+#[test]
+fn the_lectures_quorums_meet_in_exactly_one_node() {
+    let Setup { quorums, .. } = lecture();
+    for (one, quorum) in quorums.iter() {
+        assert!(quorum.contains(one));
+        for (_, other) in quorums.iter().filter(|(other, _)| *other != one) {
+            assert_eq!(quorum.intersection(other).len(), 1);
+        }
+    }
+}
