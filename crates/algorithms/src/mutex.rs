@@ -4,6 +4,7 @@ pub mod carvalho_roucairol;
 pub mod central;
 pub mod lamport;
 pub mod majority;
+pub mod maekawa;
 pub mod maekawa_basic;
 #[cfg(test)]
 mod quorum_fixtures;
@@ -22,6 +23,7 @@ pub use carvalho_roucairol::CarvalhoRoucairol;
 pub use central::Central;
 pub use lamport::Lamport;
 pub use majority::Majority;
+pub use maekawa::Maekawa;
 pub use maekawa_basic::MaekawaBasic;
 pub use ricart_agrawala::RicartAgrawala;
 
@@ -32,6 +34,7 @@ crate::catalogue::catalogue! { Mutex:
     Majority,
     CarvalhoRoucairol,
     MaekawaBasic,
+    Maekawa,
 }
 
 /// The family of mutual exclusion.

@@ -337,7 +337,7 @@ mod tests {
         testing::run(scene, users, &Network::default(), &Faults::default(), |_| {})
     }
 
-    /// Section 4: 3(K-1) messages for each entry.
+    /// As published: 3(K-1) messages for each entry.
     #[test]
     fn an_entry_costs_three_messages_per_member_of_the_quorum() {
         for setup in (1..=16).map(Setup::new).chain([lecture()]) {

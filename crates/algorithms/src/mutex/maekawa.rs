@@ -1,0 +1,374 @@
+//! Ask only a small committee, in which every other committee has a member; each member says yes
+//! to one node at a time, and takes it back when an older wish comes in time.
+//!
+//! # Idea
+//! Any two nodes have somebody in common whom both must ask: each node i asks a *quorum* S_i, any
+//! two quorums intersect, and each member is an *arbiter* that locks itself for one request at a
+//! time. With N = K(K-1)+1 nodes, quorums of K are enough, so that K is about the square root of N.
+//! The difficulty: nodes can each hold a part of the locks and wait for each other in a circle. So
+//! an arbiter that is locked for a younger request than the one that comes in asks for its lock
+//! back (INQUIRE). But to give back a lock that would have done costs messages and time. So the
+//! owner gives it back only if it knows that it cannot enter yet anyway, because an older request
+//! is before it elsewhere: arbiters say so (FAILED). An owner that does not know yet remembers the
+//! question. Who must be told FAILED is the delicate point, and the published rule forgets one
+//! case; see *Deviations*.
+//!
+//! # Paper
+//! M. Maekawa: *A √N Algorithm for Mutual Exclusion in Decentralized Systems*, ACM Transactions on
+//! Computer Systems 3(2), 1985, pp. 145-159, doi:10.1145/214438.214445. With the
+//! correction that is known as that of B. A. Sanders (doi:10.1145/24068.28052).
+//!
+//! # Assumptions
+//! Channels are reliable and need not keep the order. Processes do not fail. No timing. Complete
+//! graph; every node knows its quorum, which it is a member of; the membership is static.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | REQUEST(stamp) | the user wants to enter, to the quorum | the arbiter locks, or says FAILED or INQUIRE |
+//! | LOCKED(tenure) | the arbiter has locked itself for the request | the asker needs one fewer |
+//! | FAILED(stamp) | an older request is before this one | the asker gives back what it is asked for |
+//! | INQUIRE(tenure) | an older request has come, to the lock's owner | RELINQUISH, now, later or never |
+//! | RELINQUISH(tenure) | asked for the lock, and failed elsewhere | the arbiter locks for the oldest |
+//! | RELEASE(tenure) | the user is out, to the quorum | the arbiter locks for the oldest |
+//!
+//! ```text
+//! 11 --REQUEST(1.11)--> 13        13 locks itself and sends LOCKED(1)
+//! 7  --REQUEST(1.7)---> 13        older: 13 sends INQUIRE(1) to 11
+//! 1  --FAILED---------> 11        11 cannot enter yet, because of somebody else at 1
+//! 11 --RELINQUISH(1)--> 13        13 locks itself for 7; 11 waits there
+//! 13 --LOCKED(2)------> 7
+//! ```
+//!
+//! # State
+//! | field | paper |
+//! |---|---|
+//! | `others` | `S_i` without i |
+//! | `clock` | the sequence number of the last request sent or received |
+//! | `votes` | LOCKED, FAILED and INQUIRE received, by member |
+//! | `locked_for`, `queue` | the locking request; the waiting queue, by sequence number |
+//! | `tenure` | how often this arbiter has locked itself; not in the paper |
+//!
+//! The paper's flags for "INQUIRE sent" and "FAILED sent" follow from the rest: an arbiter has
+//! inquired just if the oldest that waits is older than the owner, and that one alone of all that
+//! wait has not been told FAILED.
+//!
+//! # Safety
+//! `safety`: two nodes inside would both own the lock of the arbiter that is in both quorums; a
+//! lock ends only by a message of its owner, which is then not inside, or out again.
+//!
+//! # Liveness
+//! `liveness`: an arbiter of the oldest request of all is locked for it, or for somebody inside, or
+//! for somebody younger. That one was inquired. It either gets all its locks and enters, or waits
+//! at some arbiter behind an older request, was told so, and gives way. Clocks advance, so that
+//! every request is the oldest some time.
+//!
+//! # Cost
+//! 3(K-1) messages per entry when nobody else wants; 4(K-1) when every request is told FAILED once;
+//! 5(K-1) if instead each lock is asked back. Measured with everybody wanting: just under 4(K-1).
+//! Synchronisation delay 2T, response time 2T + E when nobody else wants. Space: three words per
+//! member of the quorum, and the requests of those whom the node is an arbiter of.
+//!
+//! # Deviations
+//! *The FAILED rule* (option `rule`). In the paper, as the lectures tell it (`published`), a new
+//! request is answered by FAILED unless it is the oldest that the arbiter knows. A request that was
+//! the oldest when it came and is overtaken by an older one later never learns of it, does not give
+//! way, and a deadlock is possible. Textbooks (`textbook`) compare with the owner alone, which
+//! deadlocks too. Here (`fixed`) the overtaken one is told FAILED. Or nobody is told anything, and
+//! whoever is asked for a lock and is not inside gives it back (`yield`); that is simpler and, with
+//! random delays, cheaper.
+//! *Tenures*: without order on the channels, an INQUIRE could be taken for one about another lock
+//! of the same arbiter. Locks are numbered, and an INQUIRE that overtakes its LOCKED is kept.
+//! A node's messages to itself as an arbiter are calls. A node can be booted inside
+//! (`Setup::holder`): its arbiters begin locked for it.
+//!
+//! # Known limits
+//! One lost message or one crashed arbiter, and nobody who needs it enters any more. Not fair:
+//! somebody younger whose locks are complete enters before somebody older.
+
+mod arbiter;
+mod asking;
+
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
+    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
+};
+
+use super::{Command, Event, Mutex, Promise};
+
+impl Algorithm for Maekawa {
+    type Family = Mutex;
+    type Config = Config;
+
+    const META: Meta = Meta {
+        name: "mutex/maekawa",
+        summary: "ask a quorum; a member that said yes too early asks for its word back",
+        paper: Paper {
+            authors: "M. Maekawa",
+            title: "A √N Algorithm for Mutual Exclusion in Decentralized Systems",
+            venue: "ACM Transactions on Computer Systems 3(2)",
+            year: 1985,
+            doi: "10.1145/214438.214445",
+        },
+        shape: Shape::Complete,
+        channels: Channels::Unordered,
+        timing: Timing::Asynchronous,
+        survives: "crash of nodes in no quorum in use; no loss",
+        kinds: &["REQUEST", "LOCKED", "FAILED", "INQUIRE", "RELINQUISH", "RELEASE"],
+        options: &[OptionSpec {
+            name: "rule",
+            values: "fixed|published|textbook|yield",
+            default: "fixed",
+            help: "who is told FAILED: fixed, whoever has an older one before it; published and \
+                   textbook leave somebody out and can deadlock; yield, nobody, and locks are \
+                   given back whenever asked for",
+        }],
+        costs: &[
+            Cost {
+                what: "messages per entry, light",
+                formula: "3(K-1)",
+                value: |k| 3.0 * (k - 1.0),
+            },
+            Cost {
+                what: "messages per entry, heavy",
+                formula: "4(K-1)",
+                value: |k| 4.0 * (k - 1.0),
+            },
+            Cost {
+                what: "messages per entry, worst",
+                formula: "5(K-1)",
+                value: |k| 5.0 * (k - 1.0),
+            },
+            Cost { what: "synchronisation delay", formula: "2T", value: |_| 2.0 },
+        ],
+        source: include_str!("maekawa.rs"),
+    };
+
+    fn promise(_: &Config) -> Promise {
+        Promise { fair: false }
+    }
+
+    fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
+        let rules = [
+            ("fixed", Rule::Fixed),
+            ("published", Rule::Published),
+            ("textbook", Rule::Textbook),
+            ("yield", Rule::Yield),
+        ];
+        Ok(Config { rule: options.choice("rule", &rules, Rule::default())? })
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let quorums = &boot.setup.quorums;
+        let mut others = quorums[boot.me].clone();
+        others.remove(boot.me);
+        let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
+        let inside = holder.filter(|stamp| stamp.node == boot.me);
+        let locked_for = holder.filter(|stamp| quorums[stamp.node].contains(boot.me));
+        let lock = inside.map_or(Lock::ASKED, |_| Lock::held(Tenure(1)));
+        Self {
+            rule: boot.config.rule,
+            others,
+            clock: LamportClock::default(),
+            phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
+            votes: quorums[boot.me].iter().map(|arbiter| Vote { arbiter, lock }).collect(),
+            tenure: Tenure(u64::from(locked_for.is_some())),
+            locked_for,
+            queue: Vec::new(),
+        }
+    }
+}
+
+/// The options.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Config {
+    /// Who is told FAILED.
+    pub rule: Rule,
+}
+
+/// Who is told FAILED.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Rule {
+    /// Whoever has an older request before it, also if that one came later.
+    #[default]
+    Fixed,
+    /// A new request that is not the oldest known, as published. Can deadlock.
+    Published,
+    /// A new request that is younger than the owner, as in textbooks. Can deadlock.
+    Textbook,
+    /// Nobody: locks are given back whenever asked for.
+    Yield,
+}
+
+/// The how manieth lock of an arbiter it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Tenure(pub u64);
+
+/// What nodes send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Msg {
+    /// May I enter? This is how old my wish is.
+    Request(Stamp),
+    /// You may, as far as I am concerned, and nobody else.
+    Locked(Tenure),
+    /// Somebody older than this wish of yours is before you.
+    Failed(Stamp),
+    /// Somebody older than you has come: can I have my lock back?
+    Inquire(Tenure),
+    /// You can, I have to wait anyway. Keep my request.
+    Relinquish(Tenure),
+    /// I am out.
+    Release(Tenure),
+}
+
+impl Message for Msg {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Request(_) => "REQUEST",
+            Self::Locked(_) => "LOCKED",
+            Self::Failed(_) => "FAILED",
+            Self::Inquire(_) => "INQUIRE",
+            Self::Relinquish(_) => "RELINQUISH",
+            Self::Release(_) => "RELEASE",
+        }
+    }
+}
+
+/// A node of Maekawa's algorithm: one that asks, and an arbiter.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Maekawa {
+    /// Who is told FAILED.
+    rule: Rule,
+    /// Whom it asks beside itself.
+    others: NodeSet,
+    /// The highest sequence number seen or used.
+    clock: LamportClock,
+    /// What this node is doing.
+    phase: Phase,
+    /// What the members of the quorum said to the present wish, by node. Invariant: all held while
+    /// inside; all fresh while idle.
+    votes: Vec<Vote>,
+    /// As an arbiter: how often it has locked itself.
+    tenure: Tenure,
+    /// As an arbiter: the request that it is locked for.
+    locked_for: Option<Stamp>,
+    /// As an arbiter: the requests that wait, the oldest one last. Invariant: empty while free.
+    queue: Vec<Stamp>,
+}
+
+/// What a node is doing.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    /// It does not want to enter.
+    Idle,
+    /// It has asked and waits. Invariant: `missing > 0`.
+    Waiting {
+        /// Its wish.
+        stamp: Stamp,
+        /// How many locks are missing.
+        missing: usize,
+    },
+    /// It is inside.
+    Inside {
+        /// The wish that was granted.
+        stamp: Stamp,
+    },
+}
+
+/// What an arbiter said.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Vote {
+    arbiter: NodeId,
+    lock: Lock,
+}
+
+/// Is an arbiter locked for this node?
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Lock {
+    /// Not that this node knows.
+    Asked {
+        /// An older request is before this one.
+        failed: bool,
+        /// It has been asked back, by a message that was faster than LOCKED.
+        early: Option<Tenure>,
+    },
+    /// It is.
+    Held {
+        /// Which of its locks this is.
+        tenure: Tenure,
+        /// It has been asked back, and that is to be answered on the first FAILED.
+        inquired: bool,
+    },
+}
+
+impl Lock {
+    const ASKED: Self = Self::Asked { failed: false, early: None };
+    const FAILED: Self = Self::Asked { failed: true, early: None };
+
+    const fn held(tenure: Tenure) -> Self {
+        Self::Held { tenure, inquired: false }
+    }
+}
+
+impl Protocol for Maekawa {
+    type Msg = Msg;
+    type Timer = Infallible;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match (command, &self.phase) {
+            (Command::Acquire, Phase::Idle) => self.request(cx),
+            (Command::Acquire, _) => return Err(Refusal::Busy),
+            (Command::Release, Phase::Inside { .. }) => self.leave(cx),
+            (Command::Release, _) => return Err(Refusal::NotHeld),
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
+        match msg {
+            Msg::Request(stamp) if stamp.node == from => self.arbitrate(cx, stamp),
+            Msg::Request(_) => cx.trace("foreign", &[]),
+            Msg::Locked(tenure) => self.take_lock(cx, from, tenure),
+            Msg::Failed(stamp) => self.fail(cx, from, stamp),
+            Msg::Inquire(tenure) => self.inquired(cx, from, tenure),
+            Msg::Relinquish(tenure) => self.take_back(cx, from, tenure),
+            Msg::Release(tenure) => self.free(cx, from, tenure),
+        }
+    }
+
+    fn assert_invariants(&self) {
+        let held = self.votes.iter().filter(|vote| matches!(vote.lock, Lock::Held { .. })).count();
+        match self.phase {
+            Phase::Idle => {
+                let fresh = self.votes.iter().all(|vote| vote.lock == Lock::ASKED);
+                assert!(fresh, "who does not want knows nothing");
+            }
+            Phase::Waiting { missing, .. } => {
+                assert!(missing > 0, "with all locks, a node is inside");
+                assert_eq!(missing, self.votes.len() - held, "locks are counted");
+            }
+            Phase::Inside { .. } => assert_eq!(held, self.votes.len(), "inside with all locks"),
+        }
+        let remembered = |vote: &Vote| matches!(vote.lock, Lock::Held { inquired: true, .. });
+        if self.has_failed() {
+            assert!(!self.votes.iter().any(remembered), "who has failed gives back");
+        }
+        if self.locked_for.is_none() {
+            assert!(self.queue.is_empty(), "nobody waits for a free arbiter");
+        }
+        assert!(self.queue.is_sorted_by(|younger, older| younger > older), "by age, each once");
+    }
+}
+
+#[cfg(test)]
+mod tests;
