@@ -9,6 +9,7 @@ pub mod maekawa_basic;
 #[cfg(test)]
 mod quorum_fixtures;
 pub mod ricart_agrawala;
+pub mod sanders;
 
 use alloc::format;
 use alloc::string::ToString;
@@ -26,6 +27,7 @@ pub use majority::Majority;
 pub use maekawa::Maekawa;
 pub use maekawa_basic::MaekawaBasic;
 pub use ricart_agrawala::RicartAgrawala;
+pub use sanders::Sanders;
 
 crate::catalogue::catalogue! { Mutex:
     Central,
@@ -35,6 +37,7 @@ crate::catalogue::catalogue! { Mutex:
     CarvalhoRoucairol,
     MaekawaBasic,
     Maekawa,
+    Sanders,
 }
 
 /// The family of mutual exclusion.
