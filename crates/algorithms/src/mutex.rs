@@ -3,9 +3,9 @@
 pub mod carvalho_roucairol;
 pub mod central;
 pub mod lamport;
-pub mod majority;
 pub mod maekawa;
 pub mod maekawa_basic;
+pub mod majority;
 #[cfg(test)]
 mod quorum_fixtures;
 pub mod ricart_agrawala;
@@ -23,9 +23,9 @@ use quorate_core::{
 pub use carvalho_roucairol::CarvalhoRoucairol;
 pub use central::Central;
 pub use lamport::Lamport;
-pub use majority::Majority;
 pub use maekawa::Maekawa;
 pub use maekawa_basic::MaekawaBasic;
+pub use majority::Majority;
 pub use ricart_agrawala::RicartAgrawala;
 pub use sanders::Sanders;
 

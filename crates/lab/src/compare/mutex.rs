@@ -25,6 +25,9 @@ const STAY: Span = Span::units(5);
 /// The probability that a message is lost, where that is tried.
 const LOSS: f64 = 0.01;
 
+/// How many runs with losses are tried; the worst counts.
+const LOSSY_RUNS: u64 = 5;
+
 /// One algorithm at one size.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
@@ -32,7 +35,7 @@ pub struct Row {
     pub algorithm: &'static str,
     /// How many nodes.
     pub nodes: usize,
-    /// The mean size of a quorum, where it asks one.
+    /// The mean size of the quorums of those who want to enter, where they ask one.
     pub quorum: f64,
     /// Messages per entry when one at a time wants to enter.
     pub light: Figure,
@@ -53,7 +56,7 @@ pub struct Row {
 }
 
 /// What happened when a fault was tried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Tried {
     /// All wishes of the living were granted, and never two were inside.
     Survives,
@@ -113,8 +116,9 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
     let light = run("light", &|_| {})?;
     let heavy = run("heavy", &|_| {})?;
     let setup: Setup = Mutex::setup(&Spec::new(meta.name, nodes))?;
-    let total: usize = setup.quorums.iter().map(|(_, quorum)| quorum.len()).sum();
-    let quorum = total as f64 / nodes as f64;
+    let clients = setup.quorums.iter().skip(1);
+    let total: usize = clients.map(|(_, quorum)| quorum.len()).sum();
+    let quorum = total as f64 / (nodes - 1) as f64;
     let theory = |what: &[&str]| Theory::of(meta.costs, what, nodes as f64, quorum);
     let measured = |run: &Simulated, name: &str| run.json.get(name).and_then(Value::as_f64);
     Ok(Row {
@@ -143,7 +147,15 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
             spec.mutex.holder = Some(2);
             spec.crashes = vec![(2, Span::UNIT.0)];
         })?),
-        loss: tried(&run("heavy", &|spec| spec.loss = LOSS)?),
+        loss: (1..=LOSSY_RUNS)
+            .map(|seed| {
+                let lossy = run("heavy", &|spec| (spec.loss, spec.seed) = (LOSS, seed))?;
+                Ok(tried(&lossy))
+            })
+            .collect::<Result<Vec<_>, BadInput>>()?
+            .into_iter()
+            .max()
+            .unwrap_or(Tried::Survives),
         holds: light.holds && heavy.holds,
     })
 }
