@@ -1,14 +1,16 @@
 //! Measurements against references, in one run.
 
 mod check;
+mod mutex;
 mod sim;
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("check") => check::run(),
+        Some("mutex") => mutex::run(),
         Some("sim") => sim::run(),
         _ => {
-            eprintln!("quorate-bench: say what to measure: check or sim");
+            eprintln!("quorate-bench: say what to measure: check, mutex or sim");
             std::process::exit(2);
         }
     }

@@ -44,7 +44,9 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   quorate compare mutex
   quorate compare mutex --nodes 7,13,25 --json
-  quorate compare mutex --nodes 4,16,64,256 --svg messages.svg";
+  quorate compare mutex --nodes 4,16,64,256 --svg messages.svg
+  quorate compare election --nodes 8,32,128
+  quorate compare election --topology random-tree --nodes 50";
 
 /// Coordination for Rust programs: who leads, who holds the lock, one order of messages for all.
 #[derive(Parser, Debug)]
@@ -221,6 +223,9 @@ pub(crate) struct CompareArguments {
     /// How many nodes, one size after the other
     #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_values_t = [4, 16, 64])]
     pub(crate) nodes: Vec<usize>,
+    /// Election: only the algorithms that run on this topology, on it [default: each on its own]
+    #[arg(long, value_name = "TOPOLOGY")]
+    pub(crate) topology: Option<String>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -232,6 +237,7 @@ pub(crate) struct CompareArguments {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum FamilyName {
     Mutex,
+    Election,
 }
 
 #[derive(Args, Debug)]
@@ -409,7 +415,7 @@ fn counted(spec: &Spec) -> Option<usize> {
     quorate_sim::topology::read(text, None).ok().map(|topology| topology.count())
 }
 
-fn topology(text: &str) -> Result<TopologySpec, BadInput> {
+pub(crate) fn topology(text: &str) -> Result<TopologySpec, BadInput> {
     match text.strip_prefix("file:") {
         Some(path) => Ok(TopologySpec::Links(read_file("--topology", path.as_ref())?)),
         None => Ok(TopologySpec::Named(text.to_owned())),

@@ -2,44 +2,111 @@
 
 use indicatif::ProgressBar;
 use quorate_lab::BadInput;
-use quorate_lab::compare::{Figure, mutex};
+use quorate_lab::chart::Chart;
+use quorate_lab::compare::{Figure, election, mutex};
 use serde_json::{Map, Value, json};
 
 use crate::Done;
-use crate::arguments::{CompareArguments, FamilyName};
+use crate::arguments::{CompareArguments, FamilyName, topology};
 use crate::output;
 
 /// Measures all algorithms of a family side by side.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Done, BadInput> {
+    let bar = ProgressBar::new_spinner();
+    let mut progress = |name: &str, nodes: usize| {
+        bar.set_message(format!("{name}, {nodes} nodes"));
+        bar.tick();
+    };
+    let sizes = &arguments.nodes;
     match arguments.family {
-        FamilyName::Mutex => compare_mutex(arguments),
+        FamilyName::Mutex => {
+            if arguments.topology.is_some() {
+                let reason = "only elections are compared on a topology of choice";
+                return Err(BadInput::new("--topology", reason));
+            }
+            let rows = mutex::compare(sizes, &mut progress)?;
+            bar.finish_and_clear();
+            let agree = rows.iter().all(mutex::Row::agrees);
+            let json = rows.iter().map(mutex::Row::json).collect();
+            finish(arguments, "mutex", agree, &mutex::chart(&rows), json, || show(&rows))
+        }
+        FamilyName::Election => {
+            let topology = arguments.topology.as_deref().map(topology).transpose()?;
+            let rows = election::compare(sizes, topology.as_ref(), &mut progress)?;
+            bar.finish_and_clear();
+            let agree = rows.iter().all(election::Row::agrees);
+            let json = rows.iter().map(election::Row::json).collect();
+            let chart = election::chart(&rows);
+            finish(arguments, "election", agree, &chart, json, || show_elections(&rows))
+        }
     }
 }
 
-fn compare_mutex(arguments: &CompareArguments) -> Result<Done, BadInput> {
-    let bar = ProgressBar::new_spinner();
-    let rows = mutex::compare(&arguments.nodes, &mut |name, nodes| {
-        bar.set_message(format!("{name}, {nodes} nodes"));
-        bar.tick();
-    });
-    bar.finish_and_clear();
-    let rows = rows?;
+/// Draws and prints.
+fn finish(
+    arguments: &CompareArguments,
+    family: &str,
+    agree: bool,
+    chart: &Chart,
+    rows: Vec<Value>,
+    show: impl FnOnce(),
+) -> Result<Done, BadInput> {
     if let Some(path) = &arguments.svg {
-        let text = mutex::chart(&rows).svg();
-        std::fs::write(path, text).map_err(|error| output::bad_file("--svg", path, &error))?;
+        std::fs::write(path, chart.svg())
+            .map_err(|error| output::bad_file("--svg", path, &error))?;
     }
-    let agree = rows.iter().all(mutex::Row::agrees);
     if arguments.json {
         let mut json = Map::new();
-        json.insert("family".into(), json!("mutex"));
-        let rows: Vec<Value> = rows.iter().map(mutex::Row::json).collect();
+        json.insert("family".into(), json!(family));
         json.insert("rows".into(), Value::Array(rows));
         json.insert("agrees".into(), json!(agree));
         output::print_json(&json);
     } else {
-        show(&rows);
+        show();
     }
     Ok(if agree { Done::Holds } else { Done::Violated })
+}
+
+fn show_elections(rows: &[election::Row]) {
+    let header = [
+        "algorithm",
+        "nodes",
+        "topology",
+        "fewest",
+        "mean",
+        "theory",
+        "most",
+        "time/T",
+        "longest",
+        "bystander crash",
+        "best crash",
+        "initiator crash",
+        "5 % loss",
+    ];
+    let cells = rows.iter().map(|row| {
+        let [mean, theory] = compared(&row.mean);
+        let election::Row { messages, time, .. } = row;
+        vec![
+            row.algorithm.to_owned(),
+            row.nodes.to_string(),
+            row.topology.clone(),
+            short(messages.min),
+            mean,
+            theory,
+            short(messages.max),
+            short(time.mean),
+            short(time.max),
+            row.bystander_crash.clone(),
+            row.best_crash.clone(),
+            row.initiator_crash.clone(),
+            row.loss.clone(),
+        ]
+    });
+    output::print_line(&output::table(&header, cells.collect(), &[1, 3, 4, 6, 7, 8]));
+    output::print_line(
+        "\nmessages when everybody starts, over random ids; time until the last node is told. The \
+         last four\ncolumns are what broke when it was tried: ok, or the properties that did not hold.",
+    );
 }
 
 fn show(rows: &[mutex::Row]) {

@@ -1,5 +1,6 @@
 //! Comparisons: every algorithm of a family in the same experiments, next to what is published.
 
+pub mod election;
 pub mod mutex;
 
 use quorate_core::Cost;

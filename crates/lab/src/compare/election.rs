@@ -1,0 +1,229 @@
+//! The elections side by side: messages and time over many rings, trees and graphs of random ids,
+//! and what breaks when something fails.
+
+use quorate_algorithms::Catalogued;
+use quorate_algorithms::election::Election;
+use quorate_core::{Meta, Span};
+use quorate_sim::Verdict;
+use serde_json::{Map, Value, json};
+
+use super::{Figure, Theory};
+use crate::chart::{Chart, Series};
+use crate::election::{Ids, Who};
+use crate::study::Study;
+use crate::{BadInput, Simulated, Spec, TopologySpec, Watch, simulate};
+
+/// How many seeds each experiment is run with.
+const RUNS: u64 = 20;
+/// How many seeds each fault is tried with; the worst counts.
+const FAULTY_RUNS: u64 = 5;
+/// The probability that a message is lost, where that is tried.
+const LOSS: f64 = 0.05;
+/// Runs that never come to rest are stopped at this time, in units per node.
+const UNITS_PER_NODE: u64 = 1_000;
+
+/// One algorithm at one size.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// Which.
+    pub algorithm: &'static str,
+    /// How many nodes.
+    pub nodes: usize,
+    /// On which topology.
+    pub topology: String,
+    /// Messages: the fewest, the mean and the most.
+    pub messages: Range,
+    /// The mean of the messages, next to what is published.
+    pub mean: Figure,
+    /// Time until the last node is told, in T: the shortest, the mean and the longest.
+    pub time: Range,
+    /// What broke when a node crashed that was neither the best nor the initiator.
+    pub bystander_crash: String,
+    /// What broke when the best node crashed.
+    pub best_crash: String,
+    /// What broke when the only initiator crashed.
+    pub initiator_crash: String,
+    /// What broke when messages were lost.
+    pub loss: String,
+    /// Did all that is claimed hold in the runs without faults?
+    pub holds: bool,
+}
+
+/// Measurements of one thing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Range {
+    /// The smallest.
+    pub min: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Range {
+    fn of(values: &[f64]) -> Self {
+        let fold = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick).unwrap_or(0.0);
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        Self { min: fold(f64::min), mean, max: fold(f64::max) }
+    }
+}
+
+/// Compares the algorithms at these sizes: each on the topology that it is made for, or those that
+/// can run on the given one. `progress` hears the name of each before it is measured.
+///
+/// # Errors
+/// If a size or the topology makes no sense.
+pub fn compare(
+    sizes: &[usize],
+    topology: Option<&TopologySpec>,
+    progress: &mut dyn FnMut(&str, usize),
+) -> Result<Vec<Row>, BadInput> {
+    let mut rows = Vec::new();
+    for &nodes in sizes {
+        if !(3..=2000).contains(&nodes) {
+            let reason = format!("{nodes} is not a number of nodes from 3 to 2000");
+            return Err(BadInput::new("--nodes", reason));
+        }
+        for meta in Election::CATALOGUE {
+            let spec = Spec { topology: topology.cloned(), ..Spec::new(meta.name, nodes) };
+            if topology.is_some() && simulate(&spec, Watch::default()).is_err() {
+                continue;
+            }
+            progress(meta.name, nodes);
+            rows.push(row(meta, &spec)?);
+        }
+    }
+    if rows.is_empty() {
+        return Err(BadInput::new("--topology", "no algorithm can run on it at these sizes"));
+    }
+    Ok(rows)
+}
+
+fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
+    let nodes = spec.nodes;
+    let run = |seed: u64, change: &dyn Fn(&mut Spec)| {
+        let mut spec = spec.clone();
+        spec.seed = seed;
+        spec.election.ids = Ids::Random;
+        spec.until = Some(Span::units(UNITS_PER_NODE * nodes as u64).0);
+        change(&mut spec);
+        simulate(&spec, Watch::default())
+    };
+    let plain = (1..=RUNS).map(|seed| run(seed, &|_| {})).collect::<Result<Vec<_>, _>>()?;
+    let values = |name: &str| -> Vec<f64> {
+        plain.iter().filter_map(|one| one.json.get(name).and_then(Value::as_f64)).collect()
+    };
+    let messages = Range::of(&values("messages"));
+    let theory = ["messages, ids random", "messages, all start", "messages"];
+    // Somebody crashes in the middle: after the first messages, before the last.
+    let crash = |who: &dyn Fn(&Spec) -> Result<u32, BadInput>| {
+        let tried = (1..=FAULTY_RUNS).map(|seed| {
+            let change = |spec: &mut Spec| spec.election.initiators = Who::One;
+            let mut probe = Spec { seed, ..spec.clone() };
+            probe.election.ids = Ids::Random;
+            let victim = who(&probe)?;
+            run(seed, &|spec| {
+                change(spec);
+                spec.crashes = vec![(victim, 3 * Span::UNIT.0 / 2)];
+            })
+        });
+        Ok::<_, BadInput>(broken(&tried.collect::<Result<Vec<_>, _>>()?))
+    };
+    let lossy = (1..=FAULTY_RUNS).map(|seed| run(seed, &|spec| spec.loss = LOSS));
+    Ok(Row {
+        algorithm: meta.name,
+        nodes,
+        topology: match &spec.topology {
+            Some(TopologySpec::Named(name)) => name.clone(),
+            Some(TopologySpec::Links(_)) => "file".to_owned(),
+            None => "its own".to_owned(),
+        },
+        messages,
+        mean: Figure {
+            measured: Some(messages.mean),
+            theory: Theory::of(meta.costs, &theory, nodes as f64, nodes as f64),
+        },
+        time: Range::of(&values("time")),
+        bystander_crash: crash(&|spec| {
+            let best = best(spec)?;
+            Ok((2..=spec.nodes as u32).find(|&node| node != best).unwrap_or(best))
+        })?,
+        best_crash: crash(&best)?,
+        initiator_crash: crash(&|_| Ok(1))?,
+        loss: broken(&lossy.collect::<Result<Vec<_>, _>>()?),
+        holds: plain.iter().all(|one| one.holds),
+    })
+}
+
+/// The node that ought to win.
+fn best(spec: &Spec) -> Result<u32, BadInput> {
+    let setup = Election::setup(spec)?;
+    let best = setup.ranks.iter().max_by_key(|(_, rank)| **rank);
+    Ok(best.map_or(1, |(node, _)| node.number()))
+}
+
+/// Which properties broke, in any of the runs.
+fn broken(runs: &[Simulated]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for (property, verdict) in runs.iter().flat_map(|run| &run.report.verdicts) {
+        if matches!(verdict, Verdict::Violated(..)) && !words.contains(property) {
+            words.push(property);
+        }
+    }
+    words.sort_unstable();
+    if words.is_empty() { "ok".to_owned() } else { words.join(", ") }
+}
+
+impl Row {
+    /// The row as one JSON object.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let range =
+            |range: &Range| json!({ "min": range.min, "mean": range.mean, "max": range.max });
+        let theory = self.mean.theory.as_ref();
+        let mut json = Map::new();
+        json.insert("algorithm".into(), json!(self.algorithm));
+        json.insert("nodes".into(), json!(self.nodes));
+        json.insert("topology".into(), json!(self.topology));
+        json.insert("messages".into(), range(&self.messages));
+        json.insert("formula".into(), json!(theory.map(|theory| &theory.formula)));
+        json.insert("low".into(), json!(theory.map(|theory| theory.low)));
+        json.insert("high".into(), json!(theory.map(|theory| theory.high)));
+        json.insert("agrees".into(), json!(self.mean.agrees()));
+        json.insert("time".into(), range(&self.time));
+        json.insert("bystander_crash".into(), json!(self.bystander_crash));
+        json.insert("best_crash".into(), json!(self.best_crash));
+        json.insert("initiator_crash".into(), json!(self.initiator_crash));
+        json.insert("loss".into(), json!(self.loss));
+        json.insert("holds".into(), json!(self.holds));
+        Value::Object(json)
+    }
+
+    /// Do all figures agree with what is published, and all properties hold?
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.holds && self.mean.agrees() != Some(false)
+    }
+}
+
+/// Messages against the number of nodes.
+#[must_use]
+pub fn chart(rows: &[Row]) -> Chart {
+    let series = Election::CATALOGUE.iter().map(|meta| {
+        let of = |pick: &dyn Fn(&Row) -> Option<f64>| {
+            let mine = rows.iter().filter(|row| row.algorithm == meta.name);
+            mine.filter_map(|row| Some((row.nodes as f64, pick(row)?))).collect()
+        };
+        Series {
+            name: meta.name.trim_start_matches("election/").to_owned(),
+            points: of(&|row| Some(row.messages.mean)),
+            theory: of(&|row| row.mean.theory.as_ref().map(|theory| theory.high)),
+        }
+    });
+    Chart {
+        title: "Leader election: messages when everybody starts, mean over random ids".to_owned(),
+        x_label: "nodes".to_owned(),
+        y_label: "messages".to_owned(),
+        series: series.filter(|series: &Series| !series.points.is_empty()).collect(),
+    }
+}
