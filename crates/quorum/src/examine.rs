@@ -11,7 +11,7 @@ use crate::verify::{self, Domination, NotIdeal, Uneven};
 use crate::{BadSystem, Quorums, Structure, System, probes, resilience};
 
 /// How much comparing all pairs of quorums may cost; beyond, what is known of the structure is said.
-const WORK_MAX: u128 = 200_000_000;
+const WORK_MAX: u128 = 100_000_000;
 
 /// What there is to say about a quorum system.
 #[derive(Clone, PartialEq, Debug)]

@@ -118,47 +118,74 @@ impl Grid {
         hits - 1
     }
 
-    /// The probability that no row or no column is alive; only where all rows are full.
+    /// The probability that no quorum is alive.
     ///
-    /// Neither a row nor a column alive is summed row by row, by how many columns have been hit:
-    /// sums of positive numbers only, hence without loss of digits.
-    pub(crate) fn failure(&self, p: f64) -> Option<f64> {
-        if self.ragged() > 0 {
-            return None;
-        }
-        let (rows, width) = (self.full_rows(), self.width);
+    /// Full rows are gone through one by one, with how many columns have been hit so far: of those that
+    /// reach the ragged row, and of the others. The ragged row decides at the end.
+    pub(crate) fn failure(&self, p: f64) -> f64 {
+        let (rows, ragged, rest) = (self.full_rows(), self.ragged(), self.width - self.ragged());
         let q = 1.0 - p;
-        let no_row = power(1.0 - power(q, width), rows);
-        let no_column = power(1.0 - power(q, rows), width);
-        let mut hit = vec![0.0; width + 1];
-        hit[0] = 1.0;
-        for _ in 0..rows {
-            let mut next = vec![0.0; width + 1];
-            for (before, &chance) in hit.iter().enumerate() {
-                let untouched = width - before;
-                let mut ways = power(q, untouched) * chance;
-                next[before] += ways * (1.0 - power(q, before));
-                for more in 1..=untouched {
-                    // From `more - 1` of the untouched columns to `more`.
-                    ways = binomial_step(ways, untouched, more, p, q, chance);
-                    next[before + more] += ways;
+        // By columns hit: the probability with which no full row is alive, and that in any case.
+        let no_row = self.without_full_row(p);
+        let column_hit = 1.0 - power(q, rows);
+        let hit = |h: usize| binomial(ragged, h, column_hit) * power(column_hit, rest);
+        let row_alive = if ragged == 0 { 0.0 } else { power(q, ragged) };
+        // The ragged row is alive: every column that reaches it is hit, and what is alive of full
+        // rows finds no other column.
+        let over: f64 = no_row[ragged][..rest].iter().sum();
+        let with_row = row_alive * (hit(ragged) + over);
+        // It is not: no full row is alive, or one is and finds no column.
+        let none: f64 = no_row.iter().flatten().sum();
+        let misses = |h: usize| match h {
+            _ if h == ragged => 1.0 - row_alive,
+            _ => power(p, ragged - h),
+        };
+        let no_column = (0..=ragged).map(|h| (hit(h) - no_row[h][rest]).max(0.0) * misses(h));
+        with_row + (1.0 - row_alive) * none + no_column.sum::<f64>()
+    }
+
+    /// By columns hit, of those that reach the ragged row and of the others: the probability that it
+    /// is so and that no full row is alive.
+    fn without_full_row(&self, p: f64) -> Vec<Vec<f64>> {
+        let (ragged, rest) = (self.ragged(), self.width - self.ragged());
+        let row_alive = power(1.0 - p, self.width);
+        let mut now = vec![vec![0.0; rest + 1]; ragged + 1];
+        now[0][0] = 1.0;
+        for _ in 0..self.full_rows() {
+            let mut next = vec![vec![0.0; rest + 1]; ragged + 1];
+            for (from, line) in now.iter().enumerate() {
+                let line = spread(line, p);
+                for (to, next) in next.iter_mut().enumerate().skip(from) {
+                    let chance = binomial(ragged - from, to - from, p);
+                    next.iter_mut().zip(&line).for_each(|(next, here)| *next += chance * here);
                 }
             }
-            hit = next;
+            for (next, before) in next.iter_mut().flatten().zip(now.iter().flatten()) {
+                *next = (*next - row_alive * before).max(0.0);
+            }
+            now = next;
         }
-        Some(no_row + no_column - hit[width])
+        now
     }
 }
 
-/// The next term of a binomial distribution times `chance`; from the start where `q` is 0.
-fn binomial_step(term: f64, of: usize, take: usize, p: f64, q: f64, chance: f64) -> f64 {
-    if q > 0.0 {
-        term * (of - take + 1) as f64 / take as f64 * (p / q)
-    } else if take == of {
-        chance
-    } else {
-        0.0
+/// By columns hit: their probability after one more row.
+fn spread(line: &[f64], p: f64) -> Vec<f64> {
+    let columns = line.len() - 1;
+    let mut next = vec![0.0; line.len()];
+    for (from, here) in line.iter().enumerate().filter(|(_, here)| **here > 0.0) {
+        for (more, next) in next[from..].iter_mut().enumerate() {
+            *next += here * binomial(columns - from, more, p);
+        }
     }
+    next
+}
+
+/// The probability of so many hits in so many tries.
+fn binomial(tries: usize, hits: usize, p: f64) -> f64 {
+    let few = hits.min(tries - hits);
+    let choose = (0..few).fold(1.0, |c, i| c * (tries - i) as f64 / (i + 1) as f64);
+    choose * power(p, hits) * power(1.0 - p, tries - hits)
 }
 
 /// A power; the standard library is not there.
@@ -192,8 +219,9 @@ mod tests {
 
     #[test]
     fn failure_is_certain_or_impossible_at_the_ends() {
-        let grid = Grid::new(25);
-        assert_eq!(grid.failure(0.0), Some(0.0));
-        assert_eq!(grid.failure(1.0), Some(1.0));
+        for nodes in [1, 2, 23, 25, 10_000] {
+            let grid = Grid::new(nodes);
+            assert_eq!((grid.failure(0.0), grid.failure(1.0)), (0.0, 1.0));
+        }
     }
 }

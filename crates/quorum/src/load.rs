@@ -18,7 +18,7 @@ use crate::simplex::{Solution, maximise};
 use crate::{Quorums, Structure, System, verify};
 
 /// How much work is done for an exact load: cells of tableaux that are computed.
-const WORK_MAX: u64 = 100_000_000;
+const WORK_MAX: u64 = 50_000_000;
 /// The largest tableau that is begun.
 const CELLS_MAX: usize = 1_000_000;
 /// The most types of quorums that symmetry is looked for in.
@@ -29,8 +29,8 @@ const TYPES_MAX: usize = 2_000;
 pub enum Load {
     /// This.
     Exact(Ratio<i128>),
-    /// No exact one was found with the work allowed: between the bound of Naor and Wool and what all
-    /// nodes using their own quorum gives.
+    /// No exact one was found with the work allowed: between what rounding gives, or between the bound
+    /// of Naor and Wool and what all nodes using their own quorum gives.
     Between(Ratio<i128>, Ratio<i128>),
 }
 
@@ -89,11 +89,14 @@ impl Orbits {
 /// the list of quorums; bounds where that is too large.
 #[must_use]
 pub fn load(system: &System) -> Load {
-    let exact = match system.structure() {
-        Structure::Tree(tree) => Some(tree.load()),
-        _ => solve(system).map(|(_, solution)| solution.value.recip()),
-    };
-    exact.map_or_else(|| bounds(system), Load::Exact)
+    match system.structure() {
+        Structure::Tree(tree) => Load::Exact(tree.load()),
+        Structure::Wall(wall) => wall.load(),
+        _ => match solve(system) {
+            Some(solution) => Load::Exact(solution.value.recip()),
+            None => bounds(system),
+        },
+    }
 }
 
 /// A best strategy: by minimal quorum, in the order of [`System::minimal`], the probability with which
@@ -101,6 +104,9 @@ pub fn load(system: &System) -> Load {
 #[must_use]
 pub fn strategy(system: &System) -> Option<Vec<Ratio<i128>>> {
     let quorums = system.minimal().ok()?;
+    if let Structure::Tree(tree) = system.structure() {
+        return Some(tree.strategy());
+    }
     let Some(mut orbits) = orbits(system) else {
         let (orbits, solution) = solve_list(&quorums)?;
         return Some(shares(&quorums, &orbits, &solution));
@@ -128,10 +134,10 @@ fn shares(quorums: &Quorums, orbits: &Orbits, solution: &Solution) -> Vec<Ratio<
     types.into_iter().map(share).collect()
 }
 
-fn solve(system: &System) -> Option<(Orbits, Solution)> {
+fn solve(system: &System) -> Option<Solution> {
     match orbits(system) {
-        Some(orbits) => orbits.solve().map(|solution| (orbits, solution)),
-        None => solve_list(&system.minimal().ok()?),
+        Some(orbits) => orbits.solve(),
+        None => solve_list(&system.minimal().ok()?).map(|(_, solution)| solution),
     }
 }
 
@@ -235,6 +241,30 @@ mod tests {
         }
         let strategy = strategy(system).unwrap();
         assert!(attains(&quorums, &strategy, load.unwrap()), "{system:?}");
+    }
+
+    #[test]
+    fn the_load_of_walls_is_that_of_their_linear_program() {
+        // All walls of up to 9 nodes: every way to cut the nodes into rows is a set of cuts.
+        for nodes in 1..10 {
+            for cuts in 0..1usize << (nodes - 1) {
+                let mut widths = vec![1];
+                for at in 0..nodes - 1 {
+                    match cuts >> at & 1 {
+                        1 => widths.push(1),
+                        _ => *widths.last_mut().unwrap() += 1,
+                    }
+                }
+                let wall = System::new(Kind::CrumblingWall(Some(widths)), nodes).unwrap();
+                let solution = solve(&wall).unwrap();
+                assert_eq!(load(&wall), Load::Exact(solution.value.recip()), "{wall:?}");
+            }
+        }
+        let large = System::new(Kind::CrumblingWall(None), 10_000).unwrap();
+        let Load::Between(low, high) = load(&large) else {
+            panic!("no exact load of so many rows")
+        };
+        assert!(low < high && high - low < Ratio::new(1, 1 << 50), "{low} {high}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::quorums::meet;
 use crate::{Quorums, Structure, System};
 
 /// How many sets are tried to stop all quorums.
-const WORK_MAX: u64 = 20_000_000;
+const WORK_MAX: u64 = 10_000_000;
 
 /// So many crashes leave a living quorum whoever crashes; one more may not. None if finding out is too
 /// much work.

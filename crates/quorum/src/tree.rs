@@ -155,6 +155,34 @@ impl Tree {
         }
     }
 
+    /// By quorum, in the order of the sorted list: how often it is chosen to have this load.
+    pub(crate) fn strategy(&self) -> Vec<Ratio<i128>> {
+        let mut chosen = self.strategy_at(0);
+        chosen.sort();
+        chosen.into_iter().map(|(_, chance)| chance).collect()
+    }
+
+    fn strategy_at(&self, i: usize) -> Vec<(NodeSet, Ratio<i128>)> {
+        let one = Ratio::from_integer(1);
+        let own = [(core::iter::once(NodeId::at(i)).collect(), one)];
+        match self.parts(i) {
+            Parts::Leaf => own.to_vec(),
+            Parts::Single(child) => joined(&own, &self.strategy_at(child), one),
+            Parts::Both(left, right) => {
+                let load = self.load_at(i);
+                let used = |part: usize| (load / self.load_at(part)).min(one);
+                // What leaves out a part is used as often as the part is not.
+                let (a, b) = (used(left), used(right));
+                let root = one + one - a - b;
+                let (left, right) = (self.strategy_at(left), self.strategy_at(right));
+                let mut all = joined(&own, &left, one - b);
+                all.append(&mut joined(&own, &right, one - a));
+                all.append(&mut joined(&left, &right, one - root));
+                all
+            }
+        }
+    }
+
     /// The probability that no quorum is alive.
     pub(crate) fn failure(&self, p: f64) -> f64 {
         self.failure_at(0, p)
@@ -203,6 +231,20 @@ fn products(left: &[NodeSet], right: &[NodeSet]) -> Vec<NodeSet> {
         let mut set = a.clone();
         set.extend(b);
         set
+    };
+    left.iter().flat_map(|a| right.iter().map(move |b| join(a, b))).collect()
+}
+
+/// Every choice of the one part with every choice of the other, all together this often.
+fn joined(
+    left: &[(NodeSet, Ratio<i128>)],
+    right: &[(NodeSet, Ratio<i128>)],
+    chance: Ratio<i128>,
+) -> Vec<(NodeSet, Ratio<i128>)> {
+    let join = |(a, x): &(NodeSet, Ratio<i128>), (b, y): &(NodeSet, Ratio<i128>)| {
+        let mut set = a.clone();
+        set.extend(b);
+        (set, x * y * chance)
     };
     left.iter().flat_map(|a| right.iter().map(move |b| join(a, b))).collect()
 }

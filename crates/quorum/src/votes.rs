@@ -81,6 +81,10 @@ impl Votes {
     ///
     /// Taken heaviest first, a minimal quorum is a set that weighs enough from its last node on.
     pub(crate) fn summary(&self) -> (Option<u128>, (usize, usize)) {
+        if self.is_level() {
+            let size = self.heaviest_until(self.need);
+            return (choose(self.by_weight().len(), size), (size, size));
+        }
         let need = self.need as usize;
         let mut ways = vec![Some(0u128); need];
         let mut longest = vec![None; need];
@@ -279,6 +283,12 @@ impl Votes {
     }
 }
 
+/// In how many ways so many can be chosen of so many; none if too many to count.
+fn choose(of: usize, size: usize) -> Option<u128> {
+    let few = size.min(of - size) as u128;
+    (0..few).try_fold(1u128, |ways, i| Some(ways.checked_mul(of as u128 - i)? / (i + 1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,5 +309,6 @@ mod tests {
     fn large_majorities_are_counted_without_a_list() {
         assert_eq!(Votes::majority(31).summary().0, Some(300_540_195));
         assert_eq!(Votes::majority(1000).summary(), (None, (501, 501)));
+        assert_eq!(Votes::weighted(vec![2, 2, 2, 0]).summary(), (Some(3), (2, 2)));
     }
 }

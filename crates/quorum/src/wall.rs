@@ -5,10 +5,12 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use num_rational::Ratio;
+use num_traits::{CheckedAdd, CheckedMul};
 use quorate_core::{NodeId, NodeSet, PerNode};
 
 use crate::grid::power;
-use crate::load::Orbits;
+use crate::load::{Load, Orbits};
 
 /// The rows of a wall, from top to bottom.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -151,6 +153,45 @@ impl Wall {
             (0..rows).map(part).collect()
         };
         Orbits { of, sizes, types: (0..rows).map(kind).collect() }
+    }
+
+    /// The load. With s the sum of amounts of quorums whose full row is this one or one above, a row of
+    /// width w allows s to become 1 + (1 - 1/w) s, and s must not be above the width of any row below.
+    /// Where the fractions get too long, it is computed with rounding down and with rounding up.
+    pub(crate) fn load(&self) -> Load {
+        /// What s is rounded to a multiple of.
+        const UNIT: i128 = 1 << 60;
+        if let Some(sum) = self.sum() {
+            return Load::Exact(sum.recip());
+        }
+        let rounded = |up: bool| {
+            let steps = self.widths.iter().zip(self.caps()).fold(0, |sum, (&width, cap)| {
+                let width = width as i128;
+                let product = sum * (width - 1) + if up { width - 1 } else { 0 };
+                (UNIT + product / width).min(cap as i128 * UNIT)
+            });
+            Ratio::new(UNIT, steps)
+        };
+        Load::Between(rounded(true), rounded(false))
+    }
+
+    /// The largest sum of amounts; none if the fraction gets too long.
+    fn sum(&self) -> Option<Ratio<i128>> {
+        let one = Ratio::from_integer(1);
+        self.widths.iter().zip(self.caps()).try_fold(
+            Ratio::from_integer(0),
+            |sum, (&width, cap)| {
+                let kept = Ratio::new(width as i128 - 1, width as i128);
+                let sum = sum.checked_mul(&kept)?.checked_add(&one)?;
+                Some(sum.min(Ratio::from_integer(cap as i128)))
+            },
+        )
+    }
+
+    /// By row: the width of the narrowest row below, or a number beyond all sums.
+    fn caps(&self) -> impl Iterator<Item = usize> + '_ {
+        let below = |row: usize| self.widths[row + 1..].iter().copied().min();
+        (0..self.widths.len()).map(move |row| below(row).unwrap_or(self.nodes() + 1))
     }
 
     /// How many crashes are always survived. To stop all quorums, hit every row; or a full row, and
