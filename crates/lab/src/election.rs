@@ -1,7 +1,7 @@
 //! Leader election in the lab: its arguments, its initiators, its two costs.
 
 use quorate_algorithms::election::{Command, Criterion, Election, Event, Initiators, Rank, Setup};
-use quorate_core::{Fact, NodeId, NodeSet, PerNode, Span, Time};
+use quorate_core::{Fact, NodeId, NodeSet, PerNode, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -132,7 +132,7 @@ impl Study for Election {
     type Users = Initiators;
     type Measures = Outcome;
 
-    fn setup(spec: &Spec) -> Result<Setup, BadInput> {
+    fn setup(spec: &Spec, _: &Topology) -> Result<Setup, BadInput> {
         let ids = spec.election.ids.list(spec)?;
         let criterion = if spec.election.lowest { Criterion::Lowest } else { Criterion::Highest };
         let rank = |node: NodeId| {

@@ -10,6 +10,7 @@ pub mod election;
 mod exhaust;
 mod input;
 pub mod mutex;
+pub mod quorum;
 mod replay;
 mod simulate;
 mod spec;

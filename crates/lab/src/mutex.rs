@@ -1,15 +1,16 @@
 //! Mutual exclusion in the lab: its arguments, its users, its four criteria.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Setup, Users};
-use quorate_core::{Fact, NodeId, NodeSet, PerNode, Span, Time};
+use quorate_core::{Fact, NodeId, NodeSet, PerNode, Shape, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::study::{Figures, Study};
-use crate::{BadInput, Spec};
+use crate::{BadInput, Spec, meta, quorum};
 
 /// What a run of mutual exclusion is given.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -28,6 +29,10 @@ pub struct MutexSpec {
     /// Who never wants to enter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bystanders: Vec<u32>,
+    /// Whom nodes ask: a quorum system by name, with its parameters; rows and columns of a grid if not
+    /// given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<String>,
 }
 
 impl Default for MutexSpec {
@@ -38,6 +43,7 @@ impl Default for MutexSpec {
             cs: Span::UNIT.0,
             holder: None,
             bystanders: Vec::new(),
+            quorum: None,
         }
     }
 }
@@ -49,9 +55,16 @@ impl Study for Mutex {
     type Users = Users;
     type Measures = Criteria;
 
-    fn setup(spec: &Spec) -> Result<Setup, BadInput> {
-        let holder = spec.mutex.holder.map(|node| spec.node("--holder", node)).transpose()?;
-        Ok(Setup { holder, ..Setup::new(spec.nodes) })
+    fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
+        let mut setup = Setup::new(spec.nodes);
+        setup.holder = spec.mutex.holder.map(|node| spec.node("--holder", node)).transpose()?;
+        if let Some(name) = &spec.mutex.quorum {
+            setup.quorums = Arc::new(quorum::assignment("--quorum", name, spec.nodes)?);
+        }
+        if meta(&spec.algorithm)?.shape == Shape::Tree && topology.is_tree() {
+            setup.parents = Arc::new(parents(topology));
+        }
+        Ok(setup)
     }
 
     fn users(spec: &Spec, setup: &Setup) -> Result<Users, BadInput> {
@@ -150,6 +163,23 @@ fn read_script(spec: &Spec, text: &str) -> Result<Load, BadInput> {
         script[node].sort_unstable();
     }
     Ok(Load::Script(Arc::new(script)))
+
+/// By node: its parent in the tree that breadth-first search from node 1 finds.
+fn parents(topology: &Topology) -> PerNode<Option<NodeId>> {
+    let root = NodeId::at(0);
+    let mut parents = PerNode::new(topology.count(), |_| None);
+    let mut seen = NodeSet::with_room(topology.count());
+    seen.insert(root);
+    let mut next = VecDeque::from([root]);
+    while let Some(node) = next.pop_front() {
+        for neighbour in topology.neighbours(node).iter() {
+            if seen.insert(neighbour) {
+                parents[neighbour] = Some(node);
+                next.push_back(neighbour);
+            }
+        }
+    }
+    parents
 }
 
 /// A quotient; nothing where there is nothing to divide by.
@@ -221,5 +251,37 @@ impl Observer<Command, Event> for Criteria {
             }
             Fact::Recovered => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup(quorum: &str) -> Result<Setup, BadInput> {
+        let mut spec = Spec::new("mutex/ricart-agrawala", 7);
+        spec.mutex.quorum = Some(quorum.to_owned());
+        Mutex::setup(&spec, &Topology::complete(7))
+    }
+
+    #[test]
+    fn quorums_come_from_the_system_that_is_named() {
+        let plane = setup("projective-plane").unwrap();
+        assert!(plane.quorums.iter().all(|(node, set)| set.len() == 3 && set.contains(node)));
+        let grid = Mutex::setup(&Spec::new("mutex/ricart-agrawala", 7), &Topology::complete(7));
+        assert_eq!(setup("grid").unwrap().quorums, grid.unwrap().quorums);
+        let error = |name| setup(name).unwrap_err().to_string();
+        assert_eq!(error("custom:1,2;3,4"), "--quorum: {1,2} and {3,4} do not intersect");
+        assert_eq!(error("weighted:1,1"), "--quorum: weighted:1,1 is about 2 nodes, not 7");
+        assert!(error("gird").starts_with("--quorum: gird is none of"));
+    }
+
+    #[test]
+    fn parents_are_those_of_the_topology() {
+        let node = |number| NodeId::new(number).unwrap();
+        let links = [(1, 3), (3, 2), (3, 4)].map(|(a, b)| (node(a), node(b)));
+        let found = parents(&Topology::undirected(4, &links).unwrap());
+        let found: Vec<_> = found.iter().map(|(_, parent)| parent.map(NodeId::number)).collect();
+        assert_eq!(found, [None, Some(3), Some(1), Some(3)]);
     }
 }

@@ -150,7 +150,7 @@ impl Spec {
         }
         let config = self.config::<A>()?;
         let topology = self.topology::<A>()?;
-        let setup = A::Family::setup(self)?;
+        let setup = A::Family::setup(self, &topology)?;
         let scene = Scene::new(topology, setup, config);
         scene.fits().map_err(|bad| BadInput::new("--topology", bad))?;
         A::admit(&scene).map_err(bad_option)?;

@@ -3,7 +3,7 @@
 use quorate_algorithms::election::Election;
 use quorate_algorithms::mutex::Mutex;
 use quorate_algorithms::{Catalogued, Visitor, nearest};
-use quorate_core::{Meta, Span, Workload};
+use quorate_core::{Meta, Span, Topology, Workload};
 use quorate_sim::{Observer, Report};
 use serde_json::Value;
 
@@ -16,11 +16,11 @@ pub trait Study: Catalogued {
     /// What it measures while a run goes on.
     type Measures: Observer<Self::Command, Self::Event>;
 
-    /// What all nodes are told.
+    /// What all nodes are told, who are linked like this.
     ///
     /// # Errors
     /// The first argument of the family that makes no sense.
-    fn setup(spec: &Spec) -> Result<Self::Setup, BadInput>;
+    fn setup(spec: &Spec, topology: &Topology) -> Result<Self::Setup, BadInput>;
 
     /// The users.
     ///

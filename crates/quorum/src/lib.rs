@@ -50,7 +50,7 @@ pub use listed::nucleus;
 pub use load::Load;
 pub use num_rational::Ratio;
 pub use plane::Plane;
-pub use quorums::Quorums;
+pub use quorums::{Quorums, written};
 pub use system::{NODES_MAX, QUORUMS_MAX, Structure, System};
 pub use tree::Tree;
 pub use votes::Votes;

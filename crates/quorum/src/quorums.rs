@@ -124,7 +124,8 @@ pub(crate) fn meet(a: &NodeSet, b: &NodeSet) -> bool {
 }
 
 /// A set as it is written: `{1,2,5}`.
-pub(crate) fn written(set: &NodeSet) -> String {
+#[must_use]
+pub fn written(set: &NodeSet) -> String {
     let nodes: Vec<_> = set.iter().map(|node| node.to_string()).collect();
     format!("{{{}}}", nodes.join(","))
 }

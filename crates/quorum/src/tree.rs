@@ -40,6 +40,28 @@ impl Tree {
         self.nodes.is_multiple_of(2)
     }
 
+    /// A smallest quorum that gets along without the root: paths through both of its children.
+    #[must_use]
+    pub fn without_root(&self) -> Option<NodeSet> {
+        let Parts::Both(left, right) = self.parts(0) else { return None };
+        let mut set = NodeSet::with_room(self.nodes);
+        self.descend(left, &mut set);
+        self.descend(right, &mut set);
+        Some(set)
+    }
+
+    /// Adds a path from the node to a leaf.
+    fn descend(&self, mut i: usize, set: &mut NodeSet) {
+        loop {
+            set.insert(NodeId::at(i));
+            i = match self.parts(i) {
+                Parts::Leaf => return,
+                Parts::Single(child) => child,
+                Parts::Both(left, right) => [left, right][i % 2],
+            };
+        }
+    }
+
     const fn parts(&self, i: usize) -> Parts {
         if 2 * i + 2 < self.nodes {
             Parts::Both(2 * i + 1, 2 * i + 2)
@@ -206,20 +228,11 @@ impl Tree {
         PerNode::new(self.nodes, |node| {
             let mut set = NodeSet::with_room(self.nodes);
             let mut i = node.index();
-            set.insert(node);
             while i > 0 {
                 i = (i - 1) / 2;
                 set.insert(NodeId::at(i));
             }
-            i = node.index();
-            loop {
-                i = match self.parts(i) {
-                    Parts::Leaf => break,
-                    Parts::Single(child) => child,
-                    Parts::Both(left, right) => [left, right][i % 2],
-                };
-                set.insert(NodeId::at(i));
-            }
+            self.descend(node.index(), &mut set);
             set
         })
     }
