@@ -16,6 +16,7 @@ Examples:
   quorate sim election/bully --crash 5@0 --draw           watch it in the terminal
   quorate check mutex/ricart-agrawala --requests 2        try every interleaving
   quorate check election/bully --svg two-leaders.svg      draw the counterexample
+  quorate quorum compare --nodes 13                       quorum systems side by side
 
 Exit codes: 0 all holds, 1 something was violated, 2 bad input.";
 
@@ -67,6 +68,9 @@ pub(crate) enum Task {
     /// Measure all algorithms of a family side by side, next to what is published
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
+    /// Build, verify and measure quorum systems
+    #[command(after_help = crate::quorum::EXAMPLES)]
+    Quorum(Box<crate::quorum::QuorumArguments>),
     /// List the algorithms, or explain one
     Algorithms(AlgorithmsArguments),
     /// Run a trace again and verify every step of it
@@ -102,6 +106,10 @@ pub(crate) struct SceneArguments {
     /// Mutex: who never wants to enter: 1,5-9
     #[arg(long, value_name = "NODES")]
     pub(crate) bystanders: Option<String>,
+    /// Mutex: whom nodes ask: singleton, all, majority, weighted:W,…, grid, projective-plane,
+    /// crumbling-wall[:W,…], tree, nucleus or custom:FILE [default: grid]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) quorum: Option<String>,
     /// Election: ascending, descending, random, or a file with an id, or an id and a weight, per line
     #[arg(long, value_name = "IDS")]
     pub(crate) ids: Option<String>,
@@ -350,6 +358,7 @@ impl SceneArguments {
                 ("--requests", self.requests.is_some()),
                 ("--holder", self.holder.is_some()),
                 ("--bystanders", self.bystanders.is_some()),
+                ("--quorum", self.quorum.is_some()),
             ],
         )?;
         self.belongs(
@@ -376,6 +385,7 @@ impl SceneArguments {
                 || BadInput::new("--bystanders", format!("{text} is not a list such as 1,5-9"));
             spec.mutex.bystanders = numbers(text).ok_or_else(bad)?;
         }
+        spec.mutex.quorum = self.quorum.as_deref().map(quorum).transpose()?;
         spec.election.lowest = self.criterion == Some(Criterion::Lowest);
         if let Some(text) = &self.ids {
             spec.election.ids = ids(text)?;
@@ -419,6 +429,14 @@ pub(crate) fn topology(text: &str) -> Result<TopologySpec, BadInput> {
     match text.strip_prefix("file:") {
         Some(path) => Ok(TopologySpec::Links(read_file("--topology", path.as_ref())?)),
         None => Ok(TopologySpec::Named(text.to_owned())),
+    }
+}
+
+/// A quorum system by name. Of a file the text is taken, so that a trace says it all.
+fn quorum(text: &str) -> Result<String, BadInput> {
+    match text.strip_prefix("custom:").filter(|path| std::path::Path::new(path).exists()) {
+        Some(path) => Ok(format!("custom:{}", read_file("--quorum", path.as_ref())?)),
+        None => Ok(text.to_owned()),
     }
 }
 

@@ -9,6 +9,7 @@ mod check;
 mod compare;
 mod demo;
 mod output;
+mod quorum;
 mod replay;
 mod sim;
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Task::Sim(arguments) => sim::run(&arguments, options),
         Task::Check(arguments) => check::run(&arguments, options),
         Task::Compare(arguments) => compare::run(&arguments),
+        Task::Quorum(arguments) => quorum::run(&arguments),
         Task::Algorithms(arguments) => algorithms::run(&arguments),
         Task::Replay(arguments) => replay::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
