@@ -28,7 +28,7 @@ impl System {
             Structure::Plane(plane) => plane.assignment(),
             Structure::Wall(wall) => wall.assignment(),
             Structure::Tree(tree) => tree.assignment(),
-            Structure::Listed(quorums) => listed::assignment(&quorums.minimal()),
+            Structure::Listed(_) => listed::assignment(&self.minimal()?),
         })
     }
 }

@@ -30,7 +30,7 @@ pub enum Load {
     /// This.
     Exact(Ratio<i128>),
     /// No exact one was found with the work allowed: between what rounding gives, or between the bound
-    /// of Naor and Wool and what all nodes using their own quorum gives.
+    /// of Naor and Wool and what a simple strategy gives.
     Between(Ratio<i128>, Ratio<i128>),
 }
 
@@ -169,7 +169,8 @@ fn solve_list(quorums: &Quorums) -> Option<(Orbits, Solution)> {
     Some((orbits, solution))
 }
 
-/// With c the size of the smallest quorum, no load is below 1/c, nor below c/n.
+/// With c the size of the smallest quorum, no load is below 1/c, nor below c/n. It is not above that of
+/// all nodes using their own quorum, nor above that of using all listed ones equally often.
 fn bounds(system: &System) -> Load {
     let nodes = system.nodes() as i128;
     let smallest = system.sizes().0 as i128;
@@ -182,7 +183,11 @@ fn bounds(system: &System) -> Load {
             Ratio::new(asked.into_iter().max().unwrap_or(nodes), nodes)
         },
     );
-    Load::Between(low, high)
+    let equally = system.minimal().ok().map(|list| {
+        let most = list.degrees().into_iter().max().unwrap_or(0);
+        Ratio::new(most as i128, list.sets().len() as i128)
+    });
+    Load::Between(low, equally.map_or(high, |equally| equally.min(high)))
 }
 
 /// Do these probabilities add up to 1, and is this the load of the busiest node?

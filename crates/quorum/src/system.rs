@@ -11,6 +11,10 @@ pub const NODES_MAX: usize = 10_000;
 pub const QUORUMS_MAX: usize = 10_000;
 /// The most weight of all votes together.
 const WEIGHT_MAX: u64 = 1_000_000;
+/// The most weight times nodes: sums are gone through node by node.
+const WEIGHING_MAX: u64 = 50_000_000;
+/// The most comparing of quorums that are read: pairs, times the words of their sets.
+const COMPARING_MAX: usize = 400_000_000;
 
 /// A construction for a number of nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +22,8 @@ pub struct System {
     kind: Kind,
     nodes: usize,
     structure: Structure,
+    /// Of a mere list, its minimal quorums: finding them once is enough.
+    reduced: Option<Quorums>,
 }
 
 /// What a system is made of.
@@ -54,7 +60,14 @@ impl System {
             return Err(BadSystem(text));
         }
         let structure = Structure::new(&kind, nodes)?;
-        Ok(Self { kind, nodes, structure })
+        Ok(Self { kind, nodes, structure, reduced: None }.with_reduced())
+    }
+
+    fn with_reduced(mut self) -> Self {
+        if let Structure::Listed(quorums) = &self.structure {
+            self.reduced = Some(quorums.minimal());
+        }
+        self
     }
 
     /// The construction.
@@ -139,7 +152,7 @@ impl System {
         if !self.is_minimal() {
             system.structure = Structure::Listed(self.minimal()?);
         }
-        Ok(system)
+        Ok(system.with_reduced())
     }
 
     /// Does the construction promise that no quorum contains another?
@@ -158,6 +171,9 @@ impl System {
     /// # Errors
     /// If there are more than [`QUORUMS_MAX`] before.
     pub fn minimal(&self) -> Result<Quorums, BadSystem> {
+        if let Some(reduced) = &self.reduced {
+            return Ok(reduced.clone());
+        }
         let quorums = self.quorums()?;
         Ok(if self.is_minimal() { quorums } else { quorums.minimal() })
     }
@@ -174,6 +190,10 @@ impl Structure {
                 let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
                 if total == 0 || total > WEIGHT_MAX {
                     return bad(format!("all weight is {total}, not from 1 to {WEIGHT_MAX}"));
+                }
+                if total * nodes as u64 > WEIGHING_MAX {
+                    let most = WEIGHING_MAX / nodes as u64;
+                    return bad(format!("all weight is {total}; of {nodes} nodes, at most {most}"));
                 }
                 Self::Votes(Votes::weighted(weights.clone()))
             }
@@ -202,6 +222,12 @@ impl Structure {
                     return bad(format!(
                         "{} quorums are more than the {QUORUMS_MAX} that are read",
                         sets.len()
+                    ));
+                }
+                if sets.len() * sets.len() * nodes.div_ceil(128) > COMPARING_MAX {
+                    let count = sets.len();
+                    return bad(format!(
+                        "{count} quorums of {nodes} nodes are too many to compare"
                     ));
                 }
                 Self::Listed(Quorums::new(nodes, sets.clone())?)

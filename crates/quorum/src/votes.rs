@@ -182,6 +182,10 @@ impl Votes {
         let Some(weight) = classes.get(class).map(|&w| u64::from(w)).filter(|&w| w > 0) else {
             return;
         };
+        let left = classes.iter().zip(sizes).skip(class).map(|(&w, size)| u64::from(w) * size);
+        if sum + left.sum::<u64>() < self.need {
+            return;
+        }
         let enough = (self.need - sum).div_ceil(weight);
         if enough <= sizes[class] {
             let mut whole = taken.clone();
