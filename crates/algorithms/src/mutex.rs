@@ -10,6 +10,7 @@ pub mod majority;
 mod quorum_fixtures;
 pub mod ricart_agrawala;
 pub mod sanders;
+pub mod ricart_agrawala_acked;
 
 use alloc::format;
 use alloc::string::ToString;
@@ -28,11 +29,13 @@ pub use maekawa_basic::MaekawaBasic;
 pub use majority::Majority;
 pub use ricart_agrawala::RicartAgrawala;
 pub use sanders::Sanders;
+pub use ricart_agrawala_acked::RicartAgrawalaAcked;
 
 crate::catalogue::catalogue! { Mutex:
     Central,
     Lamport,
     RicartAgrawala,
+    RicartAgrawalaAcked,
     Majority,
     CarvalhoRoucairol,
     MaekawaBasic,
@@ -70,11 +73,13 @@ pub struct Setup {
     /// By node: its parent in a spanning tree, where requests and the token move along one. The root
     /// has none.
     pub parents: Arc<PerNode<Option<NodeId>>>,
+    /// The bound on message delays, where silence is to mean something.
+    pub delay_max: Span,
 }
 
 impl Setup {
     /// Nobody is inside; quorums are the rows and columns of a grid; the tree is binary, and node 1
-    /// is its root.
+    /// is its root; messages take a unit of time at most.
     #[must_use]
     pub fn new(count: usize) -> Self {
         let parent = |node: NodeId| (node.index() > 0).then(|| NodeId::at((node.index() - 1) / 2));
@@ -82,6 +87,7 @@ impl Setup {
             holder: None,
             quorums: Arc::new(PerNode::new(count, |node| row_and_column(count, node))),
             parents: Arc::new(PerNode::new(count, parent)),
+            delay_max: Span::UNIT,
         }
     }
 }

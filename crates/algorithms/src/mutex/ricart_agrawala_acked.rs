@@ -1,0 +1,388 @@
+//! Ask everybody, as Ricart and Agrawala do, but have everything confirmed: who does not confirm in
+//! time is dead and need not be asked any more.
+//!
+//! # Idea
+//! In Ricart and Agrawala's algorithm silence has two meanings: "you have to wait" and "I have
+//! crashed". So one dead node stops everybody. The cure is to make silence mean one thing: every
+//! message is answered at once. A request that must wait is confirmed now and granted later. With a
+//! known bound on delays, whoever has not answered after two of them has crashed, and its permission
+//! is not needed. One gap remains: a node may crash *after* it has confirmed, while others wait for
+//! its grant. So who waits long keeps asking those who owe a grant whether they are still alive.
+//!
+//! # Paper
+//! G. Ricart, A. K. Agrawala: *An Optimal Algorithm for Mutual Exclusion in Computer Networks*,
+//! Communications of the ACM 24(1), 1981, pp. 9-17, doi:10.1145/358527.358537; the confirmations are
+//! the improvement that textbooks add, as A. S. Tanenbaum, M. van Steen: *Distributed Systems*,
+//! in the section on mutual exclusion ("when a request comes in, the receiver always sends a reply").
+//!
+//! # Assumptions
+//! Channels are reliable, in any order, with a **known bound** on the delay. Processes may crash
+//! and do not come back. Complete graph; every node knows all others; the membership is static.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | REQUEST(stamp) | the user wants to enter, to all who live | REPLY, or ACK and REPLY later |
+//! | REPLY | a request is older than one's own wish, or on leaving | one fewer is missing; ACK |
+//! | ACK | a REQUEST is deferred, or a REPLY arrives | its sender lives |
+//! | ALIVE? | a REPLY is missing for long | ALIVE |
+//! | ALIVE | asked whether it lives | its sender lives |
+//!
+//! ```text
+//! 1  --REQUEST-->  2, 3        2 is inside, 3 has crashed
+//! 1  <---ACK-----  2           2 defers. Nothing from 3 in two delays: 1 does not need it any more
+//! 1  ---ALIVE?-->  2           and again, as long as 2 owes its REPLY
+//! 1  <--ALIVE----  2
+//! 1  <--REPLY----  2           2 has left; 1 enters
+//! 1  ---ACK----->  2
+//! ```
+//!
+//! # State
+//! | field | paper |
+//! |---|---|
+//! | `clock`, `phase`, `deferred` | as in Ricart and Agrawala's algorithm |
+//! | `missing` | `Outstanding_Reply_Count`, by name |
+//! | `living` | the paper's N nodes, without the dead |
+//! | `due`, `later` | who has to answer before the timer runs out, or the time after |
+//!
+//! # Safety
+//! `safety`: as Ricart and Agrawala's among the living; and as long as no answer takes longer than
+//! the bound, only the dead are taken for dead.
+//!
+//! # Liveness
+//! `liveness`: a dead node is found out, by its missing answer to a REQUEST or to an ALIVE?, and is
+//! not waited for. `fairness`: requests are granted in the order of their stamps.
+//!
+//! # Cost
+//! 3(N-1) + d messages per entry, where d others defer: REQUEST, REPLY and its ACK, and an ACK for
+//! each deferral; 2 more for every ALIVE?, one to each debtor every two delays. Synchronisation delay
+//! T, response time 2T + E when nobody else wants; a crash costs two delays once. Space: four bits
+//! per other node.
+//!
+//! # Deviations
+//! A REPLY confirms its REQUEST, which saves an ACK; any other message is a sign of life as good as
+//! the one that is due. A node has one timer for all answers: what becomes due while it runs is given
+//! until it has run once more. A node can be booted inside (`Setup::holder`).
+//!
+//! # Known limits
+//! If the bound does not hold, a living node is passed over, and two can be inside: the checker shows
+//! it. Lost messages look like crashes. A node that crashed inside leaves behind whatever it was
+//! doing. A node must not come back in the same view: its clock would have to be above all stamps.
+
+mod watch;
+
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
+    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Stamp, Timing,
+};
+
+use super::{Command, Event, Mutex, Promise};
+
+impl Algorithm for RicartAgrawalaAcked {
+    type Family = Mutex;
+    type Config = Config;
+
+    const META: Meta = Meta {
+        name: "mutex/ricart-agrawala-acked",
+        summary: "as Ricart and Agrawala's, with everything confirmed: the silent are dead",
+        paper: Paper {
+            authors: "G. Ricart, A. K. Agrawala",
+            title: "An Optimal Algorithm for Mutual Exclusion in Computer Networks",
+            venue: "Communications of the ACM 24(1)",
+            year: 1981,
+            doi: "10.1145/358527.358537",
+        },
+        shape: Shape::Complete,
+        channels: Channels::Unordered,
+        timing: Timing::Synchronous,
+        survives: "crashes, also of those who wait or are inside; no recovery, no loss",
+        kinds: &["REQUEST", "REPLY", "ACK", "ALIVE?", "ALIVE"],
+        options: &[
+            OptionSpec {
+                name: "delay-max",
+                values: "TIME",
+                default: "the network's",
+                help: "the bound on message delays that timeouts rely on",
+            },
+            OptionSpec {
+                name: "processing",
+                values: "TIME",
+                default: "0.1",
+                help: "the bound on the time that a node takes to answer",
+            },
+        ],
+        costs: &[
+            Cost {
+                what: "messages per entry, light",
+                formula: "3(N-1)",
+                value: |n| 3.0 * (n - 1.0),
+            },
+            Cost {
+                what: "messages per entry, worst",
+                formula: "4(N-1)",
+                value: |n| 4.0 * (n - 1.0),
+            },
+            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+        ],
+        source: include_str!("ricart_agrawala_acked.rs"),
+    };
+
+    fn promise(_: &Config) -> Promise {
+        Promise { fair: true }
+    }
+
+    fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
+        let delay_max = match options.get("delay-max") {
+            Some(_) => Some(options.span("delay-max", Span::ZERO)?),
+            None => None,
+        };
+        let processing = options.span("processing", Config::default().processing)?;
+        Ok(Config { delay_max, processing })
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let stamp = Stamp { time: 0, node: boot.me };
+        let inside = boot.setup.holder == Some(boot.me);
+        let none = NodeSet::with_room(boot.view.members().len());
+        let delay = boot.config.delay_max.unwrap_or(boot.setup.delay_max);
+        Self {
+            timeout: delay.times(2) + boot.config.processing,
+            living: boot.view.others(boot.me),
+            clock: LamportClock::default(),
+            phase: if inside { Phase::Inside { stamp } } else { Phase::Idle },
+            missing: none.clone(),
+            deferred: none.clone(),
+            due: none.clone(),
+            later: none,
+        }
+    }
+}
+
+/// The options.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Config {
+    /// The bound on message delays; the network's if not given.
+    pub delay_max: Option<Span>,
+    /// The bound on the time that a node takes to answer.
+    pub processing: Span,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { delay_max: None, processing: Span(Span::UNIT.0 / 10) }
+    }
+}
+
+/// What nodes send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Msg {
+    /// May I enter? This is how old my wish is.
+    Request(Stamp),
+    /// You may, as far as I am concerned.
+    Reply,
+    /// I have got it.
+    Ack,
+    /// Do you live?
+    Probe,
+    /// I do.
+    Alive,
+}
+
+impl Message for Msg {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Request(_) => "REQUEST",
+            Self::Reply => "REPLY",
+            Self::Ack => "ACK",
+            Self::Probe => "ALIVE?",
+            Self::Alive => "ALIVE",
+        }
+    }
+}
+
+/// What a node waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer {
+    /// The answers that are due.
+    Answers,
+}
+
+/// A node of Ricart and Agrawala's algorithm with confirmations.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RicartAgrawalaAcked {
+    /// After this time without an answer a node is dead.
+    timeout: Span,
+    /// Everybody else who is not known to be dead.
+    living: NodeSet,
+    /// The highest sequence number seen or used.
+    clock: LamportClock,
+    /// What this node is doing.
+    phase: Phase,
+    /// Who has not granted its wish yet. Invariant: empty unless it waits; all of them live.
+    missing: NodeSet,
+    /// Who will be answered when this node has left. Invariant: empty while idle.
+    deferred: NodeSet,
+    /// Who has to answer before the timer runs out. The timer is set while anybody has to answer
+    /// or this node waits.
+    due: NodeSet,
+    /// Who has to answer before the timer has run out once more.
+    later: NodeSet,
+}
+
+/// What a node is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    /// It does not want to enter.
+    Idle,
+    /// It has asked and waits.
+    Waiting {
+        /// Its wish.
+        stamp: Stamp,
+    },
+    /// It is inside.
+    Inside {
+        /// The wish that was granted.
+        stamp: Stamp,
+    },
+}
+
+impl Protocol for RicartAgrawalaAcked {
+    type Msg = Msg;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match (command, self.phase) {
+            (Command::Acquire, Phase::Idle) => self.request(cx),
+            (Command::Acquire, _) => return Err(Refusal::Busy),
+            (Command::Release, Phase::Inside { .. }) => self.leave(cx),
+            (Command::Release, _) => return Err(Refusal::NotHeld),
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
+        if !self.living.contains(from) {
+            return cx.trace("from the dead", &[("node", u64::from(from.number()))]);
+        }
+        self.hear(cx, from);
+        match msg {
+            Msg::Request(theirs) => {
+                self.clock.witness(theirs);
+                if self.goes_before(theirs) { self.defer(cx, from) } else { self.reply(cx, from) }
+            }
+            Msg::Reply => self.take_reply(cx, from),
+            Msg::Ack | Msg::Alive => cx.trace("confirmed", &[("node", u64::from(from.number()))]),
+            Msg::Probe => {
+                cx.trace("alive", &[("node", u64::from(from.number()))]);
+                cx.send(from, Msg::Alive);
+            }
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Timer) {
+        match timer {
+            Timer::Answers => self.next_round(cx),
+        }
+    }
+
+    fn assert_invariants(&self) {
+        assert!(self.missing.is_subset(&self.living), "nobody waits for the dead");
+        assert!(self.due.is_subset(&self.living), "the dead are not awaited");
+        assert!(self.later.is_subset(&self.living), "the dead are not awaited later");
+        let waits = matches!(self.phase, Phase::Waiting { .. });
+        assert_eq!(waits, !self.missing.is_empty(), "who waits, waits for somebody");
+        if self.phase == Phase::Idle {
+            assert!(self.deferred.is_empty(), "an idle node owes no answer");
+        }
+    }
+}
+
+impl RicartAgrawalaAcked {
+    /// "Invoke mutual exclusion": choose a number, ask everybody who lives.
+    fn request(&mut self, cx: &mut Ctx<'_, Self>) {
+        let stamp = self.clock.tick(cx.me());
+        cx.trace("request", &[("time", stamp.time)]);
+        if self.living.is_empty() {
+            return self.enter(cx, stamp);
+        }
+        cx.multicast(self.living.clone(), Msg::Request(stamp));
+        self.expect(cx, &self.living.clone());
+        self.phase = Phase::Waiting { stamp };
+        self.missing = self.living.clone();
+    }
+
+    /// Must the node with this request wait for us?
+    fn goes_before(&self, theirs: Stamp) -> bool {
+        match self.phase {
+            Phase::Idle => false,
+            Phase::Waiting { stamp } if flaw!(IgnoreTies) => stamp.time < theirs.time,
+            Phase::Waiting { stamp } => stamp < theirs,
+            Phase::Inside { .. } => true,
+        }
+    }
+
+    /// Confirms a request, and keeps the answer back.
+    fn defer(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
+        cx.trace("defer", &[("node", u64::from(from.number()))]);
+        self.deferred.insert(from);
+        if !flaw!(DeferInSilence) {
+            cx.send(from, Msg::Ack);
+        }
+    }
+
+    /// Grants a request, which is to be confirmed.
+    fn reply(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
+        cx.trace("reply", &[("node", u64::from(to.number()))]);
+        cx.send(to, Msg::Reply);
+        self.expect(cx, &core::iter::once(to).collect());
+    }
+
+    /// Confirms the grant; with the last one, enters.
+    fn take_reply(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
+        cx.trace("granted", &[("node", u64::from(from.number()))]);
+        cx.send(from, Msg::Ack);
+        self.miss_no_more(cx, from);
+    }
+
+    /// The permission of a node is not missing any more; with the last one, enters.
+    fn miss_no_more(&mut self, cx: &mut Ctx<'_, Self>, node: NodeId) {
+        if let Phase::Waiting { stamp } = self.phase
+            && self.missing.remove(node)
+            && self.missing.is_empty()
+        {
+            self.enter(cx, stamp);
+            self.stop_if_idle(cx);
+        }
+    }
+
+    /// "Critical section processing can be performed at this point."
+    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
+        self.phase = Phase::Inside { stamp };
+        cx.trace("enter", &[("time", stamp.time)]);
+        cx.emit(Event::Granted(Some(stamp)));
+    }
+
+    /// "Release the critical section": answer everybody who was deferred.
+    fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
+        self.phase = Phase::Idle;
+        cx.trace("leave", &[("deferred", self.deferred.len() as u64)]);
+        for node in &self.deferred {
+            cx.send(node, Msg::Reply);
+        }
+        let deferred = core::mem::take(&mut self.deferred);
+        if !deferred.is_empty() {
+            self.expect(cx, &deferred);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
