@@ -55,9 +55,9 @@
 //!
 //! # Cost
 //! 3(N-1) + d messages per entry, where d others defer: REQUEST, REPLY and its ACK, and an ACK for
-//! each deferral; 2 more for every ALIVE?, one to each debtor every two delays. Synchronisation delay
-//! T, response time 2T + E when nobody else wants; a crash costs two delays once. Space: four bits
-//! per other node.
+//! each deferral. Whoever waits long sends an ALIVE? for every two delays on average: k debtors are
+//! asked every 2k delays. Synchronisation delay T, response time 2T + E when nobody else wants; a
+//! crash costs two such intervals at most. Space: four bits per other node.
 //!
 //! # Deviations
 //! A REPLY confirms its REQUEST, which saves an ACK; any other message is a sign of life as good as
@@ -121,7 +121,7 @@ impl Algorithm for RicartAgrawalaAcked {
             },
             Cost {
                 what: "messages per entry, worst",
-                formula: "4(N-1)",
+                formula: "4(N-1) without ALIVE",
                 value: |n| 4.0 * (n - 1.0),
             },
             Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },

@@ -53,7 +53,9 @@ impl RicartAgrawalaAcked {
             self.probe(cx);
         }
         if self.awaits() {
-            cx.set_timer(Timer::Answers, self.timeout..self.timeout);
+            // The more debtors, the longer the wait anyway, and the less often they are asked.
+            let after = self.timeout.times(self.missing.len().max(1) as u64);
+            cx.set_timer(Timer::Answers, after..after);
         }
     }
 
