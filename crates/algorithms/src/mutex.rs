@@ -3,6 +3,7 @@
 pub mod carvalho_roucairol;
 pub mod central;
 pub mod lamport;
+pub mod cao_singhal;
 pub mod maekawa;
 pub mod maekawa_basic;
 pub mod majority;
@@ -24,6 +25,7 @@ use quorate_core::{
 pub use carvalho_roucairol::CarvalhoRoucairol;
 pub use central::Central;
 pub use lamport::Lamport;
+pub use cao_singhal::CaoSinghal;
 pub use maekawa::Maekawa;
 pub use maekawa_basic::MaekawaBasic;
 pub use majority::Majority;
@@ -41,6 +43,7 @@ crate::catalogue::catalogue! { Mutex:
     MaekawaBasic,
     Maekawa,
     Sanders,
+    CaoSinghal,
 }
 
 /// The family of mutual exclusion.

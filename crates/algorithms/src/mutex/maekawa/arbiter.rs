@@ -42,7 +42,7 @@ impl Maekawa {
 
     /// Locks itself for a request.
     fn lock(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.tenure.0 += 1;
+        self.tenure = self.tenure.next();
         self.locked_for = Some(stamp);
         cx.trace("lock", &[("node", u64::from(stamp.node.number()))]);
         self.post(cx, stamp.node, Msg::Locked(self.tenure));

@@ -86,7 +86,7 @@ impl Structure {
             for (j, (other_request, other_inform)) in sets.iter().take(i.index()) {
                 let met = inform.iter().any(|node| other_inform.contains(node));
                 let ask_each_other = request.contains(j) && other_request.contains(i);
-                if !met && !ask_each_other {
+                if !(met || ask_each_other) {
                     return Err(format!(
                         "nodes {j} and {i} inform nobody in common and do not both ask the other"
                     ));
