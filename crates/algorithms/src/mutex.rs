@@ -12,6 +12,7 @@ mod quorum_fixtures;
 pub mod ricart_agrawala;
 pub mod sanders;
 pub mod ricart_agrawala_acked;
+pub mod suzuki_kasami;
 
 use alloc::format;
 use alloc::string::ToString;
@@ -32,6 +33,7 @@ pub use majority::Majority;
 pub use ricart_agrawala::RicartAgrawala;
 pub use sanders::Sanders;
 pub use ricart_agrawala_acked::RicartAgrawalaAcked;
+pub use suzuki_kasami::SuzukiKasami;
 
 crate::catalogue::catalogue! { Mutex:
     Central,
@@ -44,6 +46,7 @@ crate::catalogue::catalogue! { Mutex:
     Maekawa,
     Sanders,
     CaoSinghal,
+    SuzukiKasami,
 }
 
 /// The family of mutual exclusion.

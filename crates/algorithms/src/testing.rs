@@ -152,12 +152,8 @@ pub(crate) fn feed<A: Algorithm>(
     me: u32,
     input: Input<A>,
 ) -> Result<Vec<String>, Refusal> {
-    let (mut effects, mut draw) = (Vec::new(), Draw::new(1, 0));
-    let mut cx = Ctx::new(node(me), Time::ZERO, &mut draw, &mut effects);
-    let result = it.step(&mut cx, input);
-    it.assert_invariants();
-    assert!(result.is_ok() || effects.is_empty(), "a refusal has effects: {effects:?}");
-    result.map(|()| effects.iter().map(|effect| format!("{effect:?}")).collect())
+    let effects = step(it, node(me), input)?;
+    Ok(effects.iter().map(|effect| format!("{effect:?}")).collect())
 }
 
 /// Hands a node a message that makes no sense to it; nothing must come of it.
@@ -166,4 +162,26 @@ pub(crate) fn ignores<A: Algorithm>(it: &A, me: u32, from: u32, msg: A::Msg) {
     let input = Input::Message { from: node(from), msg };
     assert_eq!(feed(&mut after, me, input), Ok(Vec::new()));
     assert_eq!(&after, it);
+}
+
+/// One step of a node on its own; what it sends and sets.
+pub(crate) fn step<A: Algorithm>(
+    who: &mut A,
+    me: NodeId,
+    input: Input<A>,
+) -> Result<Vec<quorate_core::Effect<A>>, Refusal> {
+    let (mut effects, mut draw) = (Vec::new(), Draw::new(1, 0));
+    let result = who.step(&mut Ctx::new(me, Time::ZERO, &mut draw, &mut effects), input);
+    who.assert_invariants();
+    assert!(result.is_ok() || effects.is_empty(), "a refusal has effects: {effects:?}");
+    result.map(|()| effects)
+}
+
+/// Why this node, just booted, refuses the command; nothing may come of it.
+pub(crate) fn refusal<A: Algorithm>(scene: &Scene<A>, me: NodeId, command: A::Command) -> Refusal {
+    let mut who = scene.boot(me, 0, None);
+    let before = who.clone();
+    let refusal = step(&mut who, me, Input::Command(command)).unwrap_err();
+    assert_eq!(who, before);
+    refusal
 }
