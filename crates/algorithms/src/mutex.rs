@@ -9,18 +9,21 @@ pub mod maekawa_basic;
 pub mod majority;
 #[cfg(test)]
 mod quorum_fixtures;
+pub mod raymond;
 pub mod ricart_agrawala;
 pub mod sanders;
 pub mod ricart_agrawala_acked;
 pub mod suzuki_kasami;
 
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use quorate_core::{
-    Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Stamp, Violation, Wait, Workload,
+    Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Stamp, Topology, Violation, Wait,
+    Workload,
 };
 
 pub use carvalho_roucairol::CarvalhoRoucairol;
@@ -30,6 +33,7 @@ pub use cao_singhal::CaoSinghal;
 pub use maekawa::Maekawa;
 pub use maekawa_basic::MaekawaBasic;
 pub use majority::Majority;
+pub use raymond::Raymond;
 pub use ricart_agrawala::RicartAgrawala;
 pub use sanders::Sanders;
 pub use ricart_agrawala_acked::RicartAgrawalaAcked;
@@ -47,6 +51,7 @@ crate::catalogue::catalogue! { Mutex:
     Sanders,
     CaoSinghal,
     SuzukiKasami,
+    Raymond,
 }
 
 /// The family of mutual exclusion.
@@ -95,6 +100,24 @@ impl Setup {
             parents: Arc::new(PerNode::new(count, parent)),
             delay_max: Span::UNIT,
         }
+    }
+
+    /// As [`Setup::new`], but the tree is made of links: each node is as near to node 1 as it can be.
+    #[must_use]
+    pub fn along(topology: &Topology) -> Self {
+        let count = topology.count();
+        let mut parents = PerNode::new(count, |_| None);
+        let (mut found, mut queue) =
+            (NodeSet::first(count.min(1)), VecDeque::from([NodeId::at(0)]));
+        while let Some(node) = queue.pop_front().filter(|node| node.index() < count) {
+            for next in topology.neighbours(node).iter() {
+                if found.insert(next) {
+                    parents[next] = Some(node);
+                    queue.push_back(next);
+                }
+            }
+        }
+        Self { parents: Arc::new(parents), ..Self::new(count) }
     }
 }
 
