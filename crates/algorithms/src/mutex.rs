@@ -9,6 +9,7 @@ pub mod maekawa_basic;
 pub mod majority;
 #[cfg(test)]
 mod quorum_fixtures;
+pub mod naimi_trehel;
 pub mod raymond;
 pub mod ricart_agrawala;
 pub mod sanders;
@@ -33,6 +34,7 @@ pub use cao_singhal::CaoSinghal;
 pub use maekawa::Maekawa;
 pub use maekawa_basic::MaekawaBasic;
 pub use majority::Majority;
+pub use naimi_trehel::NaimiTrehel;
 pub use raymond::Raymond;
 pub use ricart_agrawala::RicartAgrawala;
 pub use sanders::Sanders;
@@ -52,6 +54,7 @@ crate::catalogue::catalogue! { Mutex:
     CaoSinghal,
     SuzukiKasami,
     Raymond,
+    NaimiTrehel,
 }
 
 /// The family of mutual exclusion.
