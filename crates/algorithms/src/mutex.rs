@@ -14,6 +14,7 @@ pub mod raymond;
 pub mod ricart_agrawala;
 pub mod sanders;
 pub mod ricart_agrawala_acked;
+pub mod singhal;
 pub mod suzuki_kasami;
 
 use alloc::collections::VecDeque;
@@ -39,6 +40,7 @@ pub use raymond::Raymond;
 pub use ricart_agrawala::RicartAgrawala;
 pub use sanders::Sanders;
 pub use ricart_agrawala_acked::RicartAgrawalaAcked;
+pub use singhal::Singhal;
 pub use suzuki_kasami::SuzukiKasami;
 
 crate::catalogue::catalogue! { Mutex:
@@ -54,6 +56,7 @@ crate::catalogue::catalogue! { Mutex:
     CaoSinghal,
     SuzukiKasami,
     Raymond,
+    Singhal,
     NaimiTrehel,
 }
 
