@@ -1,19 +1,19 @@
 //! Mutual exclusion: at most one node inside the critical section, and everybody who wants gets in.
 
+pub mod cao_singhal;
 pub mod carvalho_roucairol;
 pub mod central;
 pub mod lamport;
-pub mod cao_singhal;
 pub mod maekawa;
 pub mod maekawa_basic;
 pub mod majority;
+pub mod naimi_trehel;
 #[cfg(test)]
 mod quorum_fixtures;
-pub mod naimi_trehel;
 pub mod raymond;
 pub mod ricart_agrawala;
-pub mod sanders;
 pub mod ricart_agrawala_acked;
+pub mod sanders;
 pub mod singhal;
 pub mod suzuki_kasami;
 
@@ -28,18 +28,18 @@ use quorate_core::{
     Workload,
 };
 
+pub use cao_singhal::CaoSinghal;
 pub use carvalho_roucairol::CarvalhoRoucairol;
 pub use central::Central;
 pub use lamport::Lamport;
-pub use cao_singhal::CaoSinghal;
 pub use maekawa::Maekawa;
 pub use maekawa_basic::MaekawaBasic;
 pub use majority::Majority;
 pub use naimi_trehel::NaimiTrehel;
 pub use raymond::Raymond;
 pub use ricart_agrawala::RicartAgrawala;
-pub use sanders::Sanders;
 pub use ricart_agrawala_acked::RicartAgrawalaAcked;
+pub use sanders::Sanders;
 pub use singhal::Singhal;
 pub use suzuki_kasami::SuzukiKasami;
 

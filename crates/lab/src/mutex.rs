@@ -163,6 +163,7 @@ fn read_script(spec: &Spec, text: &str) -> Result<Load, BadInput> {
         script[node].sort_unstable();
     }
     Ok(Load::Script(Arc::new(script)))
+}
 
 /// By node: its parent in the tree that breadth-first search from node 1 finds.
 fn parents(topology: &Topology) -> PerNode<Option<NodeId>> {

@@ -330,14 +330,14 @@ mod tests {
     /// The ladder of the header, and that a long path is walked once: 1 > 2 > ... > N.
     #[test]
     fn paths_are_reversed() {
-        let log = run(&scene(3, None), wishes_at(3, &[(2, 0.0), (3, 3.0)], 5.0));
+        let log = run(&scene(3, None), wishes_at(3, &Setup::new(3), &[(2, 0.0), (3, 3.0)], 5.0));
         let ladder = ["REQUEST 2>1", "TOKEN 1>2", "REQUEST 3>1", "REQUEST 1>2", "TOKEN 2>3"];
         assert_eq!(log.sent, ladder);
         assert_eq!(log.told_of("Granted"), [(2.0, 2), (8.0, 3)]);
         for count in 3..=16_u32 {
             // Everybody points to its successor; then the first asks, and then the second.
             let n = count as usize;
-            let users = wishes_at(n, &[(1, 0.0), (2, 100.0)], 0.0);
+            let users = wishes_at(n, &Setup::new(n), &[(1, 0.0), (2, 100.0)], 0.0);
             let (network, faults) = (Network::default(), Faults::default());
             let log = testing::run(&scene(n, None), users, &network, &faults, |world| {
                 for number in 1..count {
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_holder_enters_again_for_nothing() {
-        let log = run(&scene(3, None), wishes_at(3, &[(1, 0.0), (1, 5.0)], 1.0));
+        let log = run(&scene(3, None), wishes_at(3, &Setup::new(3), &[(1, 0.0), (1, 5.0)], 1.0));
         assert_eq!((log.report.messages, log.told.len()), (0, 2));
     }
 

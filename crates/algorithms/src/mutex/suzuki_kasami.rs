@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_holder_enters_again_for_nothing() {
-        let log = run(&scene(4, None), wishes_at(4, &[(3, 0.0), (3, 10.0)], 1.0));
+        let log = run(&scene(4, None), wishes_at(4, &Setup::new(4), &[(3, 0.0), (3, 10.0)], 1.0));
         assert_eq!(log.sent, ["REQUEST 3>1", "REQUEST 3>2", "REQUEST 3>4", "TOKEN 1>3"]);
         assert_eq!(log.told_of("Granted"), [(2.0, 3), (10.0, 3)]);
     }
@@ -370,7 +370,7 @@ mod tests {
     fn who_waits_at_an_exit_is_queued_in_cyclic_order() {
         let scene = scene(4, None);
         let (network, faults) = (Network::default(), Faults::default());
-        let users = wishes_at(4, &[(1, 0.0), (3, 0.5), (2, 0.6)], 3.0);
+        let users = wishes_at(4, &Setup::new(4), &[(1, 0.0), (3, 0.5), (2, 0.6)], 3.0);
         let log = run(&scene, users.clone());
         assert_eq!(log.told_of("Granted"), [(0.0, 1), (4.0, 2), (8.0, 3)]);
         assert_eq!((log.count("REQUEST"), log.count("TOKEN")), (6, 2));
@@ -429,7 +429,7 @@ mod tests {
     fn the_crash_of_somebody_uninvolved_is_survived() {
         let crash = Crash { node: node(4), at: Time::ZERO };
         let faults = Faults { crashes: [crash].into(), ..Faults::default() };
-        let users = wishes_at(4, &[(1, 0.0), (2, 0.0), (3, 0.0)], 1.0);
+        let users = wishes_at(4, &Setup::new(4), &[(1, 0.0), (2, 0.0), (3, 0.0)], 1.0);
         let log = testing::run(&scene(4, None), users, &Network::default(), &faults, |_| {});
         assert_eq!(log.told_of("Granted").len(), 3);
     }

@@ -3,7 +3,7 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::election::Election;
-use quorate_core::{Meta, Span};
+use quorate_core::{Meta, Span, Topology};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value, json};
 
@@ -157,7 +157,7 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
 
 /// The node that ought to win.
 fn best(spec: &Spec) -> Result<u32, BadInput> {
-    let setup = Election::setup(spec)?;
+    let setup = Election::setup(spec, &Topology::complete(spec.nodes))?;
     let best = setup.ranks.iter().max_by_key(|(_, rank)| **rank);
     Ok(best.map_or(1, |(node, _)| node.number()))
 }

@@ -42,7 +42,7 @@ fn run(scene: &Scene<Raymond>, users: Users) -> Log {
 
 #[test]
 fn a_request_climbs_to_the_token_and_the_token_comes_down() {
-    let log = run(&binary(7, None), wishes_at(7, &[(4, 0.0), (6, 10.0)], 1.0));
+    let log = run(&binary(7, None), wishes_at(7, &Setup::new(7), &[(4, 0.0), (6, 10.0)], 1.0));
     assert_eq!(log.sent[..4], ["REQUEST 4>2", "REQUEST 2>1", "TOKEN 1>2", "TOKEN 2>4"]);
     assert_eq!((log.count("REQUEST"), log.count("TOKEN")), (2 + 4, 2 + 4));
     assert_eq!(log.told_of("Granted"), [(4.0, 4), (18.0, 6)]);
@@ -50,16 +50,23 @@ fn a_request_climbs_to_the_token_and_the_token_comes_down() {
 
 #[test]
 fn the_worst_case_is_twice_the_diameter() {
-    let log = run(&line(5, None), wishes_at(5, &[(5, 0.0)], 1.0));
+    let log = run(&line(5, None), wishes_at(5, &Setup::new(5), &[(5, 0.0)], 1.0));
     assert_eq!((log.count("REQUEST"), log.count("TOKEN")), (4, 4));
     for count in 2..=16 {
         // The two ends of the longest path, one after the other.
         let last_on_the_right = (0..).map(|k| 3_u32 << k).take_while(|&n| n <= count).last();
         let deepest = (0..).map(|k| 2_u32 << k).take_while(|&n| n <= count).last().unwrap();
         let (from, to) = (deepest, last_on_the_right.unwrap_or(1));
-        let log =
-            run(&binary(count as usize, None), wishes_at(count as usize, &[(from, 0.0)], 0.0));
-        let both = wishes_at(count as usize, &[(from, 0.0), (to, 100.0)], 0.0);
+        let log = run(
+            &binary(count as usize, None),
+            wishes_at(count as usize, &Setup::new(count as usize), &[(from, 0.0)], 0.0),
+        );
+        let both = wishes_at(
+            count as usize,
+            &Setup::new(count as usize),
+            &[(from, 0.0), (to, 100.0)],
+            0.0,
+        );
         let both = run(&binary(count as usize, None), both);
         let worst = both.report.messages - log.report.messages;
         assert_eq!(worst as f64, 2.0 * diameter(f64::from(count)), "{count} nodes");
@@ -138,12 +145,15 @@ fn about_four_messages_when_everybody_always_wants() {
     near(saturated(&binary(7, None), heavy(7, 200, 1.0), 1.0), (3.42, 1.71));
     let star: Vec<_> = (2..=7).map(|leaf| (1, leaf)).collect();
     let leaves: Vec<_> = (2..=7).flat_map(|leaf| [(leaf, 0.0); 200]).collect();
-    near(saturated(&scene(7, &star, None), wishes_at(7, &leaves, 1.0), 1.0), (4.0, 2.0));
+    near(
+        saturated(&scene(7, &star, None), wishes_at(7, &Setup::new(7), &leaves, 1.0), 1.0),
+        (4.0, 2.0),
+    );
 }
 
 #[test]
 fn a_holder_enters_again_for_nothing() {
-    let log = run(&line(3, None), wishes_at(3, &[(1, 0.0), (1, 5.0)], 1.0));
+    let log = run(&line(3, None), wishes_at(3, &Setup::new(3), &[(1, 0.0), (1, 5.0)], 1.0));
     assert_eq!((log.report.messages, log.told.len()), (0, 2));
 }
 

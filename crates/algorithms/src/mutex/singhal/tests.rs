@@ -45,7 +45,8 @@ fn the_first_wish_of_node_i_costs_i_messages() {
     for count in 1..=16 {
         for number in 1..=count {
             let n = count as usize;
-            let log = run(&scene(n, None, HARDENED), wishes_at(n, &[(number, 0.0)], 1.0));
+            let log =
+                run(&scene(n, None, HARDENED), wishes_at(n, &Setup::new(n), &[(number, 0.0)], 1.0));
             let cost = if number == 1 { 0 } else { u64::from(number) };
             assert_eq!(log.report.messages, cost, "node {number} of {count}");
         }
@@ -55,7 +56,7 @@ fn the_first_wish_of_node_i_costs_i_messages() {
 #[test]
 fn four_nodes_of_which_two_want_one_after_the_other() {
     let scene = scene(4, None, HARDENED);
-    let users = wishes_at(4, &[(3, 0.0), (2, 10.0)], 1.0);
+    let users = wishes_at(4, &Setup::new(4), &[(3, 0.0), (2, 10.0)], 1.0);
     let log = run(&scene, users.clone());
     assert_eq!(log.sent[..3], ["REQUEST 3>1", "REQUEST 3>2", "TOKEN 1>3"]);
     assert_eq!(log.sent[3..], ["REQUEST 2>1", "REQUEST 2>3", "TOKEN 3>2"]);
@@ -70,7 +71,8 @@ fn four_nodes_of_which_two_want_one_after_the_other() {
 /// Of two wishes at the same time the simulator takes that of node 3 first, the golden run that of 4.
 #[test]
 fn four_nodes_of_which_two_want_together() {
-    let log = run(&scene(4, None, HARDENED), wishes_at(4, &[(4, 0.0), (3, 1e-6)], 1.0));
+    let log =
+        run(&scene(4, None, HARDENED), wishes_at(4, &Setup::new(4), &[(4, 0.0), (3, 1e-6)], 1.0));
     assert_eq!(counts(&log), (6, 2, 0));
     assert!(log.sent.contains(&"REQUEST 3>4".into()), "the requests cross: {:?}", log.sent);
     assert_eq!(log.told_of("Granted"), [(2.0, 4), (4.0, 3)]);
@@ -80,7 +82,7 @@ fn four_nodes_of_which_two_want_together() {
 fn with_a_late_request(config: Config) -> Log {
     let slow = Slow { from: node(3), to: node(2), nth: 1, latency: units(30.0) };
     let network = Network { slow: [slow].into(), ..Network::default() };
-    let users = wishes_at(3, &[(3, 0.0), (1, 10.0), (2, 20.0), (3, 40.0)], 1.0);
+    let users = wishes_at(3, &Setup::new(3), &[(3, 0.0), (1, 10.0), (2, 20.0), (3, 40.0)], 1.0);
     testing::run_unjudged(&scene(3, None, config), users, &network, &Faults::default(), |_| {})
 }
 
@@ -107,7 +109,7 @@ fn the_checker_finds_the_flaw_of_the_published_rule() {
     let plan = Plan { network: Order::Fifo, ..Plan::default() };
     let explore = |config| {
         let scene = scene(3, None, config);
-        check(&scene, &wishes_at(3, &wishes, 0.0), &plan, &mut |_| {})
+        check(&scene, &wishes_at(3, &Setup::new(3), &wishes, 0.0), &plan, &mut |_| {})
     };
     let published = explore(PUBLISHED);
     let Outcome::Deadlock(found) = published.outcome else { panic!("{:?}", published.outcome) };
