@@ -24,13 +24,13 @@
 //! # Messages
 //! | name | sent when | effect |
 //! |---|---|---|
-//! | REQUEST(stamp) | the user wants to enter, to the quorum | the arbiter gives its permission now or later |
-//! | REPLY(arbiter, tenure, stamp) | the permission is given, by the arbiter or a proxy | one fewer is missing |
-//! | RELEASE(tenure, next) | the user is out, to the quorum | the arbiter knows who has its permission now |
-//! | INQUIRE(tenure, next) | an older request has come, to the owner | YIELD now, later or never; also a TRANSFER |
-//! | FAIL(stamp) | an older request is before this one | the asker gives back what it is asked for |
+//! | REQUEST(stamp) | the user wants to enter, to the quorum | REPLY now or later |
+//! | REPLY(arbiter, tenure, stamp) | the arbiter or a proxy gives it | one fewer is missing |
+//! | RELEASE(tenure, next) | the user is out, to the quorum | the arbiter learns who is next |
+//! | INQUIRE(tenure, next) | an older one came, to the owner | YIELD now, later or never |
+//! | FAIL(stamp) | an older request is before this one | the asker gives back what is asked for |
 //! | YIELD(tenure) | asked by INQUIRE, and failed elsewhere | the arbiter replies to the oldest |
-//! | TRANSFER(tenure, next) | another one is next, to the owner | the owner sends it REPLY when it leaves |
+//! | TRANSFER(tenure, next) | another one is next, to the owner | REPLY to it on leaving |
 //!
 //! ```text
 //! 10 --TRANSFER(1, 1.8)-->  7      7 has the permission of 10, and 8 is next
@@ -47,9 +47,9 @@
 //! | `tenure`, `gone` | how often the permission was given; not in the paper |
 //!
 //! # Safety
-//! `safety`: two nodes inside would both have the permission of the arbiter that is in both quorums.
-//! Tenures of a permission follow each other, and each is ended by exactly one message of its owner,
-//! RELEASE or YIELD, so that there is one permission.
+//! `safety`: two nodes inside would both have the permission of the arbiter that is in both
+//! quorums. Tenures of a permission follow each other, and each is ended by exactly one message of
+//! its owner, RELEASE or YIELD, so that there is one permission.
 //!
 //! # Liveness
 //! `liveness`: as in Maekawa's algorithm with all who wait told FAIL: whoever keeps the oldest
@@ -58,16 +58,16 @@
 //! # Cost
 //! 3(K-1) messages per entry when nobody else wants; 5(K-1) when everybody does, for a TRANSFER and
 //! a FAIL come in addition; 6(K-1) at worst. Measured with everybody wanting: 5.1 to 5.3 (K-1).
-//! Synchronisation delay T, response time 2T + E when nobody else wants. Space: six words per member
-//! of the quorum, and the requests of those whom the node is an arbiter of.
+//! Synchronisation delay T, response time 2T + E when nobody else wants. Space: six words per
+//! member of the quorum, and the requests of those whom the node is an arbiter of.
 //!
 //! # Deviations
 //! Tenures (see *Idea*): the paper says "outdated" where here numbers are compared. A RELEASE for a
 //! tenure that the arbiter does not know of yet is kept; it can only be the very next one, for
 //! nobody has been told whom to hand that one on to. INQUIRE always carries the TRANSFER that the
-//! paper piggybacks on it. A TRANSFER or INQUIRE that overtakes its REPLY is kept. A node's messages
-//! to itself are calls. A node can be booted inside (`Setup::holder`): its arbiters begin with their
-//! permission given to it.
+//! paper piggybacks on it. A TRANSFER or INQUIRE that overtakes its REPLY is kept. A node's
+//! messages to itself are calls. A node can be booted inside (`Setup::holder`): its arbiters begin
+//! with their permission given to it.
 //!
 //! # Known limits
 //! One lost message or one crashed arbiter, and nobody who needs it enters any more. Not fair. The
@@ -93,10 +93,11 @@ impl Algorithm for CaoSinghal {
 
     const META: Meta = Meta {
         name: "mutex/cao-singhal",
-        summary: "ask a quorum; whoever leaves hands the permissions on, so that one delay is enough",
+        summary: "ask a quorum; whoever leaves hands the permissions on to the next itself",
         paper: Paper {
             authors: "G. Cao, M. Singhal",
-            title: "A Delay-Optimal Quorum-Based Mutual Exclusion Algorithm for Distributed Systems",
+            title: "A Delay-Optimal Quorum-Based Mutual Exclusion Algorithm for Distributed \
+                    Systems",
             venue: "IEEE Transactions on Parallel and Distributed Systems 12(12)",
             year: 2001,
             doi: "10.1109/71.970560",

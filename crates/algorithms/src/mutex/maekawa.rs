@@ -25,11 +25,11 @@
 //! # Messages
 //! | name | sent when | effect |
 //! |---|---|---|
-//! | REQUEST(stamp) | the user wants to enter, to the quorum | the arbiter locks, or says FAILED or INQUIRE |
+//! | REQUEST(stamp) | the user wants to enter, to the quorum | LOCKED, FAILED or INQUIRE |
 //! | LOCKED(tenure) | the arbiter has locked itself for the request | the asker needs one fewer |
-//! | FAILED(stamp) | an older request is before this one | the asker gives back what it is asked for |
-//! | INQUIRE(tenure) | an older request has come, to the lock's owner | RELINQUISH, now, later or never |
-//! | RELINQUISH(tenure) | asked for the lock, and failed elsewhere | the arbiter locks for the oldest |
+//! | FAILED(stamp) | an older request is before this one | the asker gives back what is asked for |
+//! | INQUIRE(tenure) | an older request came, to the owner | RELINQUISH now, later or never |
+//! | RELINQUISH(tenure) | asked for it, and failed elsewhere | the arbiter locks for the oldest |
 //! | RELEASE(tenure) | the user is out, to the quorum | the arbiter locks for the oldest |
 //!
 //! ```text

@@ -29,7 +29,7 @@
 //! | name | sent when | effect |
 //! |---|---|---|
 //! | REQUEST(stamp) | the user wants to enter, to R_i | GRANT now or later |
-//! | GRANT(stamp) | nobody of the status set has permission, or gave it back | one fewer is missing |
+//! | GRANT(stamp) | nobody of the status set has it, or gave it back | one fewer is missing |
 //! | INQUIRE(stamp) | an older request came after a GRANT | YIELD, unless inside |
 //! | YIELD(stamp) | asked by INQUIRE | the oldest is granted |
 //! | RELEASE(stamp) | the user is out, to I_i | the oldest is granted |
@@ -62,15 +62,15 @@
 //! `structure=individual` only.
 //!
 //! # Cost
-//! 2(|R_i|-1) + (|I_i|-1) messages per entry when nobody else wants: 3(K-1) with quorums, 2(N-1) with
-//! `individual`, 3(N-1) with `all`, 3 with `central`. An INQUIRE costs three more: itself, YIELD, and
-//! GRANT once again. Synchronisation delay T if the next one asks the one that leaves, otherwise 2T.
-//! Space: three sets, and the requests of those who ask the node.
+//! 2(|R_i|-1) + (|I_i|-1) messages per entry when nobody else wants: 3(K-1) with quorums, 2(N-1)
+//! with `individual`, 3(N-1) with `all`, 3 with `central`. An INQUIRE costs three more: itself,
+//! YIELD, and GRANT once again. Synchronisation delay T if the next one asks the one that leaves,
+//! otherwise 2T. Space: three sets, and the requests of those who ask the node.
 //!
 //! # Deviations
-//! An INQUIRE that overtakes its GRANT is kept until the GRANT comes; with it, channels need not keep
-//! the order. A node's messages to itself are calls. A node can be booted inside (`Setup::holder`):
-//! those whom it informs begin with their permission given to it.
+//! An INQUIRE that overtakes its GRANT is kept until the GRANT comes; with that, channels need not
+//! keep the order. A node's messages to itself are calls. A node can be booted inside
+//! (`Setup::holder`): those whom it informs begin with their permission given to it.
 //!
 //! # Known limits
 //! One lost message or one crashed node, and nobody who needs its answer enters any more. The

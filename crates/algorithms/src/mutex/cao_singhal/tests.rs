@@ -1,3 +1,5 @@
+//! Goldens, costs and every interleaving of Cao and Singhal's algorithm.
+
 use std::vec::Vec;
 
 use quorate_check::{Network as Order, Plan};

@@ -1,3 +1,5 @@
+//! Goldens, costs and every interleaving of Maekawa's algorithm.
+
 use std::format;
 use std::string::String;
 use std::vec::Vec;

@@ -1,3 +1,5 @@
+//! Goldens, costs and every interleaving of Sanders' algorithm.
+
 use std::sync::Arc;
 use std::vec::Vec;
 
