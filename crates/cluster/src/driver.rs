@@ -226,6 +226,7 @@ fn lanes<A: Algorithm>(
     config: &Config,
 ) -> Result<PerNode<Option<Arc<Lane>>>, StartError> {
     scene.fits().map_err(StartError::Topology)?;
+    A::admit(scene).map_err(StartError::Option)?;
     if !scene.view.set().contains(me) || me.index() >= scene.count() {
         return Err(StartError::NotMember(me));
     }

@@ -3,13 +3,15 @@
 use std::error::Error;
 use std::fmt;
 
-use quorate_core::{BadTopology, NodeId, Refusal};
+use quorate_core::{BadOption, BadTopology, NodeId, Refusal};
 
 /// Why a driver does not start.
 #[derive(Debug)]
 pub enum StartError {
     /// The algorithm cannot run on the scene's topology.
     Topology(BadTopology),
+    /// An option of the algorithm makes no sense in the scene.
+    Option(BadOption),
     /// The node that is to run is not in the scene's view.
     NotMember(NodeId),
     /// No address is given for a node that this one has a link to.
@@ -22,6 +24,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Topology(bad) => write!(f, "{bad}"),
+            Self::Option(bad) => write!(f, "{bad}"),
             Self::NotMember(node) => write!(f, "node {node} is not in the view"),
             Self::NoAddress(node) => write!(f, "no address is given for node {node}"),
             Self::Config(wrong) => f.write_str(wrong),

@@ -25,8 +25,10 @@ impl LamportClock {
     }
 
     /// Rule IR1: advances for an event of this node and returns its stamp.
+    ///
+    /// What was heard comes from peers: a clock at the end of its range stays there.
     pub fn tick(&mut self, node: NodeId) -> Stamp {
-        self.0 += 1;
+        self.0 = self.0.saturating_add(1);
         Stamp { time: self.0, node }
     }
 

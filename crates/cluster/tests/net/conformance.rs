@@ -181,7 +181,9 @@ impl Visitor<Mutex> for Enter {
 #[test]
 fn mutual_exclusion_in_both_arms() {
     assert!(!Mutex::CATALOGUE.is_empty());
-    for meta in Mutex::CATALOGUE {
+    // Kept as published first: it deadlocks, in both arms.
+    let deadlocks = |name: &str| name == "mutex/maekawa-basic";
+    for meta in Mutex::CATALOGUE.iter().filter(|meta| !deadlocks(meta.name)) {
         Mutex::visit(meta.name, Enter { nodes: 3, times: 5 }).expect("it is in the catalogue");
     }
 }
