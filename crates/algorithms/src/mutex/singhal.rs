@@ -395,11 +395,7 @@ impl Singhal {
 
 /// Makes the node a member of the set, or not.
 fn put(set: &mut NodeSet, node: NodeId, member: bool) {
-    if member {
-        set.insert(node);
-    } else {
-        set.remove(node);
-    }
+    let _changed = if member { set.insert(node) } else { set.remove(node) };
 }
 
 #[cfg(test)]

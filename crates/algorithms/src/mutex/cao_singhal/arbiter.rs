@@ -37,10 +37,13 @@ impl CaoSinghal {
         }
         let tenure = self.tenure;
         let asks = next < holder && !inquired;
-        cx.trace(if asks { "inquire" } else { "transfer" }, &[("next", number(next))]);
-        let transfer = Msg::Transfer { tenure, next };
-        let msg = if asks { Msg::Inquire { tenure, next } } else { transfer };
-        self.post(cx, holder.node, msg);
+        if asks {
+            cx.trace("inquire", &[("next", number(next))]);
+            self.post(cx, holder.node, Msg::Inquire { tenure, next });
+        } else {
+            cx.trace("transfer", &[("next", number(next))]);
+            self.post(cx, holder.node, Msg::Transfer { tenure, next });
+        }
     }
 
     /// FAIL, once, to the request in this place of the queue.

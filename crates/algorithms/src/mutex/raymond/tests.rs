@@ -1,3 +1,5 @@
+//! Tests of Raymond's algorithm: cost, goldens, every interleaving, mistakes.
+
 use std::collections::BTreeMap;
 use std::format;
 use std::string::String;

@@ -1,3 +1,5 @@
+//! Tests of Singhal's algorithm: cost, goldens, every interleaving, mistakes.
+
 use std::string::String;
 
 use quorate_check::{Network as Order, Outcome, Plan, check};
