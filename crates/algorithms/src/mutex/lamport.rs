@@ -372,6 +372,9 @@ impl Lamport {
 }
 
 #[cfg(test)]
+mod public_model;
+
+#[cfg(test)]
 mod tests {
     use std::vec::Vec;
 
