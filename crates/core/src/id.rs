@@ -298,7 +298,13 @@ impl Iterator for NodeSetIter<'_> {
 #[cfg(feature = "serde")]
 impl serde::Serialize for NodeSet {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
+        use serde::ser::SerializeSeq;
+        // Compact formats write the length first, which an iterator over bits does not know.
+        let mut nodes = serializer.serialize_seq(Some(self.len()))?;
+        for node in self {
+            nodes.serialize_element(&node)?;
+        }
+        nodes.end()
     }
 }
 
