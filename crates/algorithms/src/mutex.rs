@@ -16,6 +16,7 @@ pub mod ricart_agrawala_acked;
 pub mod sanders;
 pub mod singhal;
 pub mod suzuki_kasami;
+pub mod token_ring;
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -42,6 +43,7 @@ pub use ricart_agrawala_acked::RicartAgrawalaAcked;
 pub use sanders::Sanders;
 pub use singhal::Singhal;
 pub use suzuki_kasami::SuzukiKasami;
+pub use token_ring::TokenRing;
 
 crate::catalogue::catalogue! { Mutex:
     Central,
@@ -54,6 +56,7 @@ crate::catalogue::catalogue! { Mutex:
     Maekawa,
     Sanders,
     CaoSinghal,
+    TokenRing,
     SuzukiKasami,
     Raymond,
     Singhal,
@@ -91,12 +94,14 @@ pub struct Setup {
     /// has none.
     pub parents: Arc<PerNode<Option<NodeId>>>,
     /// The bound on message delays, where silence is to mean something.
+    /// No message takes longer, where timeouts rely on that.
     pub delay_max: Span,
 }
 
 impl Setup {
     /// Nobody is inside; quorums are the rows and columns of a grid; the tree is binary, and node 1
     /// is its root; messages take a unit of time at most.
+    /// is its root; a message takes at most one unit of time.
     #[must_use]
     pub fn new(count: usize) -> Self {
         let parent = |node: NodeId| (node.index() > 0).then(|| NodeId::at((node.index() - 1) / 2));

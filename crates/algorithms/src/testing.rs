@@ -70,10 +70,23 @@ pub(crate) fn run_unjudged<A: Algorithm, W: Workload<A::Command, A::Event>>(
     faults: &Faults,
     prepare: impl FnOnce(&mut World<'_, A, W>),
 ) -> Log {
-    drive(scene, users, network, faults, |world| {
+    run_until(scene, users, network, faults, Time(u64::MAX), 1, prepare)
+}
+
+/// As [`run_unjudged`], but ended at a time, and with another seed than usual.
+pub(crate) fn run_until<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    scene: &Scene<A>,
+    users: W,
+    network: &Network,
+    faults: &Faults,
+    until: Time,
+    seed: u64,
+    prepare: impl FnOnce(&mut World<'_, A, W>),
+) -> Log {
+    drive_with(scene, users, network, faults, seed, |world| {
         prepare(world);
         world.start();
-        world.run(u64::MAX, Time(u64::MAX));
+        world.run(u64::MAX, until);
     })
 }
 
@@ -85,8 +98,20 @@ pub(crate) fn drive<A: Algorithm, W: Workload<A::Command, A::Event>>(
     faults: &Faults,
     drive: impl FnOnce(&mut World<'_, A, W>),
 ) -> Log {
+    drive_with(scene, users, network, faults, 1, drive)
+}
+
+/// As [`drive`], with another seed than usual.
+fn drive_with<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    scene: &Scene<A>,
+    users: W,
+    network: &Network,
+    faults: &Faults,
+    seed: u64,
+    drive: impl FnOnce(&mut World<'_, A, W>),
+) -> Log {
     let (mut sent, mut told) = (Vec::new(), Vec::new());
-    let mut world = World::new(scene, users, (), network, faults, 1);
+    let mut world = World::new(scene, users, (), network, faults, seed);
     world.trace(|record| {
         for effect in record.effects {
             match effect {

@@ -36,8 +36,7 @@
 //! | field | paper |
 //! |---|---|
 //! | `phase` | `SV_i[i]` |
-//! | `requesting` | the `j` with `SV_i[j] = R`; all others have `N` |
-//! | `numbers` | `SN_i[1..N]` |
+//! | `requesting`, `numbers` | the `j` with `SV_i[j] = R`, all others have `N`; `SN_i[1..N]` |
 //! | `Token` | `TSV[1..N]` and `TSN[1..N]` |
 //!
 //! # Safety
@@ -56,21 +55,18 @@
 //! # Deviations
 //! *Old requests.* A REQUEST whose number is not above the known one is old: its wish was served
 //! before it came. The published rule discards it (`--outdated discard`), and then of two nodes
-//! neither may ask the other. Three nodes, 3 wants first, and its REQUEST to 2 is very slow; 1 and
-//! 2 enter after it, so that the token, at 2, says that 3 does not request; and 3, which had it
-//! last from 1, says the same of 2. Now the old REQUEST comes and is discarded. When 3 wants again
-//! it asks only 1, which does not care, and waits for ever while 2 holds an unused token. The
-//! checker finds it. The default, `hardened`, keeps what an old REQUEST still says, "I may ask you":
-//! whoever gets one believes the asker to be requesting, or, having the token, hints that it
-//! should be asked itself.
+//! neither may ask the other. Of three nodes, 3 enters first, but its REQUEST to 2 is very slow; 1
+//! and then 2 enter after it, and merging the tables 2 and 3 come to believe nothing of each other.
+//! Now the old REQUEST comes and is discarded. When 3 wants again it asks only 1, which does not
+//! care, and waits for ever while 2 holds an unused token. The checker finds it. The default,
+//! `hardened`, keeps what an old REQUEST still says: whoever gets one believes the asker to be
+//! requesting, or, having the token, hints that it should be asked itself.
 //!
-//! The table of states is a set, because a node never believes anything else of others than
-//! "requesting" or "nothing". With a holder given at boot, the staircase begins with it.
+//! The table of states is a set: of others a node believes either "requesting" or "nothing". With a
+//! holder given at boot, the staircase begins with it.
 //!
 //! # Known limits
-//! As that of Suzuki and Kasami; besides, the guesses of a node that crashed are lost, and with
-//! them the rule that of any two nodes one asks the other. The order of requests in time is not
-//! kept.
+//! The order of requests in time is not kept. A lost token is the end. A crash loses the guesses.
 
 use alloc::boxed::Box;
 use alloc::vec;
