@@ -113,14 +113,14 @@ impl Setup {
         }
     }
 
-    /// As [`Setup::new`], but the tree is made of links: each node is as near to node 1 as it can be.
+    /// As [`Setup::new`], but the tree is made of links; each node is as near to node 1 as can be.
     #[must_use]
     pub fn along(topology: &Topology) -> Self {
         let count = topology.count();
         let mut parents = PerNode::new(count, |_| None);
-        let (mut found, mut queue) =
-            (NodeSet::first(count.min(1)), VecDeque::from([NodeId::at(0)]));
-        while let Some(node) = queue.pop_front().filter(|node| node.index() < count) {
+        let mut found = NodeSet::first(count.min(1));
+        let mut queue: VecDeque<NodeId> = found.iter().collect();
+        while let Some(node) = queue.pop_front() {
             for next in topology.neighbours(node).iter() {
                 if found.insert(next) {
                     parents[next] = Some(node);

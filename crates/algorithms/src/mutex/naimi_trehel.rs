@@ -2,14 +2,14 @@
 //! have it next.
 //!
 //! # Idea
-//! As in Raymond's algorithm, each node points to somebody, and the pointers lead to the place where
-//! a request must go: the *root*, which is the last one that will have the token. But here anybody
-//! may point to anybody. A request travels along the pointers, and every node that it visits then
-//! points to the asker, for now the asker will be the last: the path is *reversed*, and so becomes
-//! short for everybody on it. The root remembers the asker as the one who is `next` and gives it
-//! the token on leaving. So there are two structures: a tree of guesses that leads to the end of the
-//! queue, and the queue itself, of which each node knows only its successor. The difficulty of the
-//! tree, long paths, cures itself: a long one is walked once and gone.
+//! As in Raymond's algorithm, each node points to somebody, and the pointers lead to the place
+//! where a request must go: the *root*, which is the last one that will have the token. But here
+//! anybody may point to anybody. A request travels along the pointers, and every node that it
+//! visits then points to the asker, for now the asker will be the last: the path is *reversed*, and
+//! so becomes short for everybody on it. The root remembers the asker as the one who is `next` and
+//! gives it the token on leaving. So there are two structures: a tree of guesses that leads to the
+//! end of the queue, and the queue itself, of which each node knows only its successor. The
+//! difficulty of the tree, long paths, cures itself: a long one is walked once and gone.
 //!
 //! # Paper
 //! M. Naimi, M. Trehel, A. Arnold: *A log(N) Distributed Mutual Exclusion Algorithm Based on Path
@@ -23,7 +23,7 @@
 //! # Messages
 //! | name | sent when | effect |
 //! |---|---|---|
-//! | REQUEST(asker) | the user wants to enter, and passed on along the pointers | queued at the root |
+//! | REQUEST(asker) | the user wants to enter; passed on along the pointers | queued at the root |
 //! | TOKEN | its holder is outside and has a successor | it enters |
 //!
 //! ```text
@@ -48,9 +48,9 @@
 //! queued itself before it became one, so that the queue, followed backwards, leads to the token.
 //!
 //! # Cost
-//! Requests of nodes chosen at random, one at a time: `H(N-1) = 1 + 1/2 + ... + 1/(N-1)` messages on
-//! average, which grows as log N. Best 0, worst N. Synchronisation delay T. Space: two node numbers,
-//! whatever N.
+//! Requests of nodes chosen at random, one at a time: `H(N-1) = 1 + 1/2 + ... + 1/(N-1)` messages
+//! on average, which grows as log N. Best 0, worst N. Synchronisation delay T. Space: two node
+//! numbers, whatever N.
 //!
 //! # Deviations
 //! None from the version without failures. A node can be booted inside (`Setup::holder`): it is the

@@ -11,8 +11,8 @@
 //!
 //! # Paper
 //! K. Raymond: *A Tree-Based Algorithm for Distributed Mutual Exclusion*, ACM Transactions on
-//! Computer Systems 7(1), 1989, pp. 61-77, doi:10.1145/58564.59295. The basic algorithm is followed;
-//! its recovery from failures is not.
+//! Computer Systems 7(1), 1989, pp. 61-77, doi:10.1145/58564.59295. The basic algorithm is
+//! followed; its recovery from failures is not.
 //!
 //! # Assumptions
 //! Channels are reliable and need not keep the order. Processes do not fail. No timing. A tree;
@@ -49,8 +49,8 @@
 //!
 //! # Cost
 //! 0 to 2D messages per entry, where D is the diameter of the tree; about 4 when everybody always
-//! wants, because one REQUEST stands for many. Synchronisation delay T to D·T; (T log N)/2 on average.
-//! Space: one queue with at most one entry per neighbour and one for the node itself.
+//! wants, because one REQUEST stands for many. Synchronisation delay T to D·T; (T log N)/2 on
+//! average. Space: one queue with at most one entry per neighbour and one for the node itself.
 //!
 //! # Deviations
 //! The paper's PRIVILEGE is called TOKEN here. Without a holder given at boot, the token is at the

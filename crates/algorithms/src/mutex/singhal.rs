@@ -43,14 +43,14 @@
 //! `safety`: there is one token, and it is sent only by a node that is outside.
 //!
 //! # Liveness
-//! `liveness`: of any two nodes one believes the other to be requesting, or a message that will make
-//! it believe so is under way. So a request and the token meet; on leaving, the token goes to the
-//! next requester in cyclic order, so that nobody is passed over twice.
+//! `liveness`: of any two nodes one believes the other to be requesting, or a message that will
+//! make it believe so is under way. So a request and the token meet; on leaving, the token goes to
+//! the next requester in cyclic order, so that nobody is passed over twice.
 //!
 //! # Cost
-//! 0 to N messages per entry: about N/2 when wishes are rare, N when everybody always wants. The first
-//! wish of node i costs i. Synchronisation delay T; response time 2T + E when nobody else wants.
-//! Space: one number and one bit per node.
+//! 0 to N messages per entry: about N/2 when wishes are rare, N when everybody always wants. The
+//! first wish of node i costs i. Synchronisation delay T; response time 2T + E when nobody else
+//! wants. Space: one number and one bit per node.
 //!
 //! # Deviations
 //! *Old requests.* A REQUEST whose number is not above the known one is old: its wish was served

@@ -5,16 +5,17 @@
 //! not: a *perpetuum mobile*. Nobody needs to ask, so that nobody can be overlooked, and everybody
 //! waits for one lap at most. The difficulty is a token that got lost: nothing else happens in a
 //! healthy ring, so silence is the only sign, and a long stay inside looks just the same. So (with
-//! `regenerate`) a coordinator that has not seen the token for a lap asks everybody. Whoever has the
-//! token says so, and the coordinator waits on. The token may also slip past the questions, from a
-//! node that was not asked yet to one that has answered; so the coordinator asks once more, and now
-//! everybody also tells whether it has had the token since the first question. If nobody has had
-//! it, it is lost, and the coordinator makes a new one, of the next *generation*.
+//! `regenerate`) a coordinator that has not seen the token for a lap asks everybody. Whoever has
+//! the token says so, and the coordinator waits on. The token may also slip past the questions,
+//! from a node that was not asked yet to one that has answered; so the coordinator asks once more,
+//! and now everybody also tells whether it has had the token since the first question. If nobody
+//! has had it, it is lost, and the coordinator makes a new one, of the next *generation*.
 //!
 //! # Paper
 //! G. Le Lann: *Distributed Systems: Towards a Formal Approach*, Information Processing 77 (IFIP
 //! Congress), 1977, pp. 155-160, where a token circulates and is made anew after a loss by an
-//! election. Here a fixed coordinator makes it, as the lectures have it; how it finds out is our own.
+//! election. Here a fixed coordinator makes it, as the lectures have it; how it finds out is our
+//! own.
 //!
 //! # Assumptions
 //! Channels are reliable and need not keep the order; no timing; processes do not fail. With
@@ -24,29 +25,31 @@
 //! # Messages
 //! | name | sent when | effect |
 //! |---|---|---|
-//! | TOKEN(generation, hop) | its holder has left, or does not want to enter, to the next node | used or passed on |
-//! | ACK(generation, hop) | a TOKEN came, with `regenerate` | the sender need not repeat it |
+//! | TOKEN(generation, hop) | its holder is outside, to the next node | used or passed on |
+//! | ACK(generation, hop) | a TOKEN came; only with `regenerate` | it need not be repeated |
 //! | PROBE(again) | the token was not seen for a lap, to all; and to a node left out | answered |
 //! | HOLDING, IN_CS | probed, with the token | the coordinator waits on |
-//! | PASSED, NONE | probed, having had the token since the last question, or not | lost if all say NONE |
+//! | PASSED, NONE | probed, having had it since the last question, or not | lost if all say NONE |
 //!
 //! ```text
 //! 1 --TOKEN--> 2 --TOKEN--> 3 --TOKEN--> 1      2 wanted: it entered when the token came
 //! 3 crashes inside. 1 has not seen the token for a lap:
 //! 1 --PROBE--> 2, 3     2 --PASSED--> 1         the token may be under way
-//! 1 --PROBE--> 2, 3     2 --NONE----> 1         it is lost, and 3 is down
-//! 1 --TOKEN(1)-> 2                              3 is left out
+//! 1 --PROBE--> 3        1 --PROBE--> 3          3 is silent: it is down
+//! 1 --PROBE--> 2        2 ---NONE---> 1         asked again, 2 has not had it since: it is lost
+//! 1 --TOKEN(1)--> 2                             a new one
 //! ```
 //!
 //! # State
-//! The lectures name no variables. `token`, `wish` and `tag` belong to the ring, `recovery` to
-//! what finds and replaces a lost token.
+//! The lectures name no variables. `token`, `wish` and `tag` belong to the ring, `recovery` to what
+//! finds and replaces a lost token.
 //!
 //! # Safety
 //! `safety`: there is one token. A new one is made only if nobody answers for the old one. Let
-//! nobody have it when answering the first question. One bound later everybody has answered, and
-//! another bound later a token under way has come to somebody, after the answer there. Only
-//! then everybody is asked again, and that one has it still, or has passed it on and says so.
+//! nobody have it when answering the first question. At most one delay after asking, everybody has
+//! answered; at most another delay later a token that was under way has come to somebody, after the
+//! answer there. Only then comes the second question, and that one has it still, or has passed it
+//! on and says so.
 //!
 //! # Liveness
 //! `liveness`: the token visits everybody in every lap, and a lost one is replaced.
@@ -59,16 +62,18 @@
 //!
 //! # Deviations
 //! Acknowledgements, laps and questions are worked out here. A TOKEN that is not acknowledged in
-//! two delays, and a tenth of one for processing, is sent again, three times in all; then its receiver is *left out*: the token goes to the
-//! one after it, and a PROBE asks in every lap whether it is back. Hops are numbered, round and
-//! round, to tell a repeated TOKEN from the next one. With `pace` an unused token rests at each node.
+//! two delays, and a tenth of one for processing, is sent again, three times in all; then its
+//! receiver is *left out*: the token goes to the one after it, and a PROBE asks in every lap
+//! whether it is back. Likewise a question is asked three times: with only one try, the checker
+//! shows, a single lost PROBE could make a second token. Hops are numbered, round and round, to
+//! tell a repeated TOKEN from the next one. With `pace` an unused token rests at each node.
 //!
 //! # Known limits
 //! A run does not come to rest: end it by time. If the coordinator crashes, a lost token is not
-//! replaced until it is back. If the bound does not hold, or three messages to the same node are lost
-//! in a row, or both questions to whoever has the token, there may be two tokens: the checker shows
-//! it. They become one again when the older one comes to a node that has seen the younger. What a
-//! node did inside when it crashed is not undone.
+//! replaced until it is back. If the bound does not hold, or three messages between two nodes are
+//! lost in a row, there may be two tokens: the checker shows it. They become one again when the
+//! older one comes to a node that has seen the younger. What a node did inside when it crashed is
+//! not undone.
 
 mod message;
 mod recovery;

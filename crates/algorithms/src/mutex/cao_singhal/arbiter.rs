@@ -86,7 +86,7 @@ impl CaoSinghal {
             // Whoever got the permission from the holder was faster than the holder's RELEASE.
             let ahead = self.holder.is_some() && tenure == self.tenure.next() && next.is_none();
             self.gone = self.gone.or(Some(from).filter(|_| ahead && !flaw!(ForgetEarlyRelease)));
-            return cx.trace(if ahead { "ahead" } else { "stale" }, &[]);
+            return if ahead { cx.trace("ahead", &[]) } else { cx.trace("stale", &[]) };
         }
         cx.trace("free", &[("waiting", self.queue.len() as u64)]);
         let gone = self.gone.take();

@@ -1,4 +1,4 @@
-//! Tests of Raymond's algorithm: cost, goldens, every interleaving, mistakes.
+//! Raymond's algorithm against its paper: costs, the complete trace of seven nodes, all orders.
 
 use std::collections::BTreeMap;
 use std::format;

@@ -1,4 +1,4 @@
-//! Tests of Singhal's algorithm: cost, goldens, every interleaving, mistakes.
+//! Singhal's algorithm against its paper, and the flaw of its rule for late requests.
 
 use std::string::String;
 
@@ -70,7 +70,7 @@ fn four_nodes_of_which_two_want_one_after_the_other() {
     assert_eq!(tables, ["NRRN", "NHNN", "NRNN", "RRRN"]);
 }
 
-/// Of two wishes at the same time the simulator takes that of node 3 first, the golden run that of 4.
+/// Node 4 is a moment earlier: of wishes at the same time, the simulator takes that of 3 first.
 #[test]
 fn four_nodes_of_which_two_want_together() {
     let log =

@@ -74,7 +74,7 @@ impl TokenRing {
         }
     }
 
-    /// Numbers the hop, waits for the ACK, and asks those that are passed over whether they are back.
+    /// Numbers the hop, waits for the ACK, asks those who are passed over if they are back.
     pub(super) fn expect_ack(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
         let Some(recovery) = &self.recovery else { return };
         let two_laps = 2 * self.view.members().len() as u32;

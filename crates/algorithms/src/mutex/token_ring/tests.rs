@@ -1,3 +1,5 @@
+//! The token ring with and without faults: laps, losses, long stays, every interleaving.
+
 use std::vec::Vec;
 
 use quorate_check::{Outcome, Plan, Timers, check};
@@ -44,7 +46,7 @@ fn crash(number: u32, time: f64) -> Faults {
 fn everybody_enters_in_turn() {
     let wishes: Vec<_> = (1..=5).map(|number| (number, 0.0)).collect();
     let none = Faults::default();
-    let log = run(&scene(5, None, SLOW), wishes_at(5, &wishes, 2.0), &none, 14.0);
+    let log = run(&scene(5, None, SLOW), wishes_at(5, &Setup::new(5), &wishes, 2.0), &none, 14.0);
     let entries = [(0.0, 1), (3.0, 2), (6.0, 3), (9.0, 4), (12.0, 5)];
     assert_eq!((log.told_of("Granted"), log.count("TOKEN")), (Vec::from(entries), 5));
 }
@@ -52,9 +54,11 @@ fn everybody_enters_in_turn() {
 #[test]
 fn a_wish_waits_for_the_token_to_come_round() {
     let none = Faults::default();
-    let log = run(&scene(5, None, PLAIN), wishes_at(5, &[(5, 0.0)], 2.0), &none, 4.5);
+    let log =
+        run(&scene(5, None, PLAIN), wishes_at(5, &Setup::new(5), &[(5, 0.0)], 2.0), &none, 4.5);
     assert_eq!((log.told_of("Granted"), log.count("TOKEN")), (Vec::from([(4.0, 5)]), 4));
-    let log = run(&scene(5, None, PLAIN), wishes_at(5, &[(1, 0.5)], 2.0), &none, 5.5);
+    let log =
+        run(&scene(5, None, PLAIN), wishes_at(5, &Setup::new(5), &[(1, 0.5)], 2.0), &none, 5.5);
     assert_eq!((log.told_of("Granted"), log.count("TOKEN")), (Vec::from([(5.0, 1)]), 5));
 }
 
@@ -77,8 +81,12 @@ fn an_entry_costs_one_message() {
 #[test]
 fn an_unused_token_rests_for_its_pace() {
     let config = Config { pace: units(9.0), ..PLAIN };
-    let log =
-        run(&scene(5, None, config), wishes_at(5, &[(3, 15.0)], 1.0), &Faults::default(), 100.0);
+    let log = run(
+        &scene(5, None, config),
+        wishes_at(5, &Setup::new(5), &[(3, 15.0)], 1.0),
+        &Faults::default(),
+        100.0,
+    );
     // 1 keeps it until 9, 2 from 10 to 19; 3 has left at 21 and passes it on at once.
     assert_eq!(log.told_of("Granted"), [(20.0, 3)]);
     assert_eq!(log.count("TOKEN"), 10);
@@ -143,7 +151,12 @@ fn without_regeneration_a_crash_is_the_end() {
 #[test]
 fn a_lost_token_is_replaced() {
     let wishes = [(3, 0.0), (2, 5.0), (4, 5.0), (1, 5.0)];
-    let log = run(&scene(4, None, SAFE), wishes_at(4, &wishes, 3.0), &crash(3, 4.0), 100.0);
+    let log = run(
+        &scene(4, None, SAFE),
+        wishes_at(4, &Setup::new(4), &wishes, 3.0),
+        &crash(3, 4.0),
+        100.0,
+    );
     // 3 enters at 2. The token was passed on by 1 at 0, and a lap is given 8.4. 3 is asked three
     // times; at 14.7, asked once more, 2 and 4 know nothing; at 16.8 node 1 makes a new one. 2 does
     // not know that 3 is down and tries three times.
@@ -156,7 +169,12 @@ fn a_lost_token_is_replaced() {
 #[test]
 fn a_long_stay_is_not_mistaken_for_a_loss() {
     let wishes = [(3, 0.0), (2, 1.0), (1, 1.0)];
-    let log = run(&scene(4, None, SAFE), wishes_at(4, &wishes, 200.0), &Faults::default(), 900.0);
+    let log = run(
+        &scene(4, None, SAFE),
+        wishes_at(4, &Setup::new(4), &wishes, 200.0),
+        &Faults::default(),
+        900.0,
+    );
     assert_eq!(log.told_of("Granted"), [(2.0, 3), (204.0, 1), (405.0, 2)]);
     assert!(log.count("IN_CS") > 20, "{:?}", log.report.by_kind);
 }
@@ -183,7 +201,7 @@ fn a_lost_message_is_repeated() {
         let cut = Partition { sides, from: at(from), until: at(until) };
         let network = Network { partitions: [cut].into(), ..Network::default() };
         let scene = scene(4, None, SAFE);
-        let users = wishes_at(4, &[(4, 0.0)], 1.0);
+        let users = wishes_at(4, &Setup::new(4), &[(4, 0.0)], 1.0);
         let none = Faults::default();
         let log = testing::run_until(&scene, users, &network, &none, at(20.0), 1, |_| {});
         assert!(log.report.holds() && log.report.lost == 1, "{:?}", log.report);
