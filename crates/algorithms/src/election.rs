@@ -2,6 +2,7 @@
 
 pub mod bully;
 pub mod chang_roberts;
+pub mod lelann;
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -14,9 +15,11 @@ use quorate_core::{
 
 pub use bully::Bully;
 pub use chang_roberts::ChangRoberts;
+pub use lelann::LeLann;
 
 crate::catalogue::catalogue! { Election:
     Bully,
+    LeLann,
     ChangRoberts,
 }
 

@@ -1,0 +1,441 @@
+//! Send your candidacy once round the ring; it comes back with the best of all candidates.
+//!
+//! # Idea
+//! On a one-way ring of unknown size nobody sees more than the node before it. But what goes all
+//! the way round passes everybody. So everybody who wants a leader sends a candidacy round, and
+//! every candidate whom it passes enters itself. When it comes home its sender knows all the
+//! candidates, and so does every other sender: each of them picks the best one, and the one that
+//! finds itself picked tells the rest. The difficulty is that all must have seen the *same*
+//! candidates: a node that has let a candidacy pass without entering itself must never become a
+//! candidate.
+//!
+//! # Paper
+//! G. Le Lann: *Distributed Systems - Towards a Formal Approach*, Information Processing 77 (Proc.
+//! IFIP Congress), North-Holland, 1977, pp. 155-160. In the form of the lectures, in which the list
+//! of candidates travels.
+//!
+//! # Assumptions
+//! Reliable channels, in any order. No crashes. No timing. One-way ring of unknown size; ids are
+//! unique; the membership is static.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | CANDIDACY(of, best) | a node starts, or passes one on | candidates enter themselves |
+//! | ELECTED(rank) | the best candidate's own came back, if `announce` is on | everybody knows |
+//!
+//! ```text
+//! ring 2 > 3 > 1 > 2, 2 and 1 start     2 --CANDIDACY(2,2)--> 3 --> 1 --CANDIDACY(2,2)--> 2 leads
+//! (`wake=relay`)                        1 --CANDIDACY(1,1)--> 2 --CANDIDACY(1,2)--> 3 --> 1 follows
+//!                                       2 --ELECTED(2)--> 3 --> 1 --> 2
+//! ```
+//!
+//! # State
+//! | field | paper |
+//! |---|---|
+//! | `rank` | the process's own number |
+//! | `next` | the next process on the ring |
+//! | `phase` | whether it is a candidate, and what became of that |
+//!
+//! # Safety
+//! `uniqueness`: a candidacy passes every node. A node is a candidate by then and enters itself, or
+//! is none and never becomes one. So all candidacies come home with the same best one.
+//! `agreement`: therefore.
+//!
+//! # Liveness
+//! `termination`: nobody stops a candidacy.
+//!
+//! # Cost
+//! M candidates among n nodes: M·n messages and n for the announcement. Time: n until the last
+//! starter knows, n more for the announcement. Space: a rank and a phase; a message holds two ranks.
+//!
+//! # Deviations
+//! Le Lann's processes collect the numbers that pass until their own returns, which needs links that
+//! keep the order. Here the list travels, as in the lectures, so no order is needed; and of the list
+//! only its best member travels, because nothing else of it is ever asked for. What a node does that
+//! is woken by somebody else's candidacy is an option: `join` sends its own first, `relay` never
+//! does (only starters can win). Whoever has passed a candidacy on as no candidate does not start
+//! any more; the lectures do not say so, and without that two can lead. The announcement is an option.
+//!
+//! # Known limits
+//! A lost message or a crash, and nobody, or only some, learn of a leader. One election per boot: a
+//! further one is a boot in a new view.
+
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
+    Paper, Protocol, Refusal, Shape, Timing,
+};
+
+use super::{Command, Election, Event, Promise, Rank};
+
+impl Algorithm for LeLann {
+    type Family = Election;
+    type Config = Config;
+
+    const META: Meta = Meta {
+        name: "election/lelann",
+        summary: "every candidacy runs once round a ring and comes home with the best candidate",
+        paper: Paper {
+            authors: "G. Le Lann",
+            title: "Distributed Systems - Towards a Formal Approach",
+            venue: "Information Processing 77 (Proc. IFIP Congress)",
+            year: 1977,
+            doi: "",
+        },
+        shape: Shape::Ring,
+        channels: Channels::Unordered,
+        timing: Timing::Asynchronous,
+        survives: "no crash, no loss",
+        kinds: &["CANDIDACY", "ELECTED"],
+        options: &[
+            OptionSpec {
+                name: "wake",
+                values: "join|relay",
+                default: "join",
+                help: "what a node does that is woken by somebody else's candidacy: send its own \
+                       first, or only pass on",
+            },
+            OptionSpec {
+                name: "announce",
+                values: "on|off",
+                default: "on",
+                help: "does the leader tell everybody, in another round",
+            },
+        ],
+        costs: &[
+            Cost {
+                what: "messages, all candidates, with the announcement",
+                formula: "n²+n",
+                value: |n| n * n + n,
+            },
+            Cost {
+                what: "messages, one starter, wake=relay, with the announcement",
+                formula: "2n",
+                value: |n| 2.0 * n,
+            },
+            Cost {
+                what: "time, all start, with the announcement",
+                formula: "2n",
+                value: |n| 2.0 * n,
+            },
+        ],
+        source: include_str!("lelann.rs"),
+    };
+
+    fn promise(config: &Config) -> Promise {
+        Promise { everyone_told: config.announce || config.wake == Wake::Join }
+    }
+
+    fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
+        let wakes = [("join", Wake::Join), ("relay", Wake::Relay)];
+        let wake = options.choice("wake", &wakes, Wake::default())?;
+        let announce = options.choice("announce", &[("on", true), ("off", false)], true)?;
+        Ok(Config { wake, announce })
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        Self {
+            rank: boot.setup.ranks[boot.me],
+            next: boot.neighbours.next().unwrap_or(boot.me),
+            config: *boot.config,
+            phase: Phase::Asleep,
+        }
+    }
+}
+
+/// The options.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Config {
+    /// What a node does that is woken by somebody else's candidacy.
+    pub wake: Wake,
+    /// Does the leader tell everybody?
+    pub announce: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { wake: Wake::default(), announce: true }
+    }
+}
+
+/// What a node does that is woken by somebody else's candidacy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Wake {
+    /// Send its own first.
+    #[default]
+    Join,
+    /// Only pass on.
+    Relay,
+}
+
+/// What nodes send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Msg {
+    /// Somebody would lead, if nobody better would.
+    Candidacy {
+        /// Whose candidacy it is.
+        of: Rank,
+        /// The best of the candidates that it has passed. Invariant: not worse than `of`.
+        best: Rank,
+    },
+    /// This one leads.
+    Elected(Rank),
+}
+
+impl Message for Msg {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Candidacy { .. } => "CANDIDACY",
+            Self::Elected(_) => "ELECTED",
+        }
+    }
+}
+
+/// A node of Le Lann's algorithm.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct LeLann {
+    /// What it offers.
+    rank: Rank,
+    /// Whom it sends to; itself on a ring of one.
+    next: NodeId,
+    /// The options.
+    config: Config,
+    /// What has become of it.
+    phase: Phase,
+}
+
+/// What has become of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    /// It has neither sent nor heard anything.
+    Asleep,
+    /// Its candidacy is under way.
+    Candidate,
+    /// It has let a candidacy pass without being a candidate, and never becomes one.
+    Relay,
+    /// It leads.
+    Leader,
+    /// It was a candidate and knows who leads: it still enters itself.
+    Beaten,
+    /// It was none and has been told who leads.
+    Follower,
+}
+
+impl Protocol for LeLann {
+    type Msg = Msg;
+    type Timer = Infallible;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match (command, self.phase) {
+            (Command::Elect, Phase::Asleep) => self.start(cx),
+            (Command::Elect, Phase::Relay) if flaw!(StartAfterRelay) => self.start(cx),
+            (Command::Elect, _) => cx.trace("underway", &[]),
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, _from: NodeId, msg: Msg) {
+        match msg {
+            Msg::Candidacy { of, best } if of == self.rank => self.decide(cx, best),
+            Msg::Candidacy { of, best } => {
+                if self.phase == Phase::Asleep {
+                    self.wake(cx);
+                }
+                self.pass_on(cx, of, best);
+            }
+            Msg::Elected(leader) => self.learn(cx, leader),
+        }
+    }
+}
+
+impl LeLann {
+    /// Becomes a candidate.
+    fn start(&mut self, cx: &mut Ctx<'_, Self>) {
+        cx.trace("start", &[("id", u64::from(self.rank.id()))]);
+        self.phase = Phase::Candidate;
+        if self.next == cx.me() {
+            return self.decide(cx, self.rank);
+        }
+        cx.send(self.next, Msg::Candidacy { of: self.rank, best: self.rank });
+    }
+
+    /// Woken by somebody else's candidacy.
+    fn wake(&mut self, cx: &mut Ctx<'_, Self>) {
+        match self.config.wake {
+            Wake::Join => self.start(cx),
+            Wake::Relay => self.phase = Phase::Relay,
+        }
+    }
+
+    /// Passes a candidacy on, and enters itself if it is a candidate.
+    fn pass_on(&mut self, cx: &mut Ctx<'_, Self>, of: Rank, best: Rank) {
+        let candidate = matches!(self.phase, Phase::Candidate | Phase::Leader | Phase::Beaten);
+        let enters = candidate && !flaw!(NobodyEnters);
+        let best = if enters { best.max(self.rank) } else { best };
+        cx.trace("pass on", &[("id", u64::from(of.id())), ("best", u64::from(best.id()))]);
+        cx.send(self.next, Msg::Candidacy { of, best });
+    }
+
+    /// Its own candidacy came home with the best of all candidates.
+    fn decide(&mut self, cx: &mut Ctx<'_, Self>, best: Rank) {
+        if self.phase != Phase::Candidate {
+            return cx.trace("known already", &[]);
+        }
+        cx.trace("decide", &[("id", u64::from(best.id()))]);
+        if best != self.rank {
+            self.phase = Phase::Beaten;
+            return cx.emit(Event::Following(best));
+        }
+        self.phase = Phase::Leader;
+        cx.emit(Event::Leading(self.rank));
+        if self.config.announce && self.next != cx.me() {
+            cx.send(self.next, Msg::Elected(self.rank));
+        }
+    }
+
+    /// The announcement comes by.
+    fn learn(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank) {
+        if leader == self.rank {
+            return cx.trace("announced", &[]);
+        }
+        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        match self.phase {
+            Phase::Asleep | Phase::Relay => {
+                self.phase = Phase::Follower;
+                cx.emit(Event::Following(leader));
+            }
+            Phase::Candidate => {
+                self.phase = Phase::Beaten;
+                cx.emit(Event::Following(leader));
+            }
+            Phase::Leader | Phase::Beaten | Phase::Follower => {}
+        }
+        cx.send(self.next, Msg::Elected(leader));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use quorate_check::{Network as Order, Plan};
+    use quorate_core::{NodeSet, Scene, Topology};
+    use quorate_sim::{Draw, Faults, Network};
+
+    use super::*;
+    use crate::election::{Criterion, Initiators, Setup};
+    use crate::testing::{self, Log, node};
+
+    const RELAY: Config = Config { wake: Wake::Relay, announce: true };
+
+    fn scene(ids: &[u32], criterion: Criterion, config: Config) -> Scene<LeLann> {
+        Scene::new(Topology::ring(ids.len()), Setup::with_ids(ids, criterion), config)
+    }
+
+    fn elect(ids: &[u32], criterion: Criterion, config: Config, starters: &[u32]) -> Log {
+        let users = Initiators::at_once(starters.iter().map(|&number| node(number)).collect());
+        let scene = scene(ids, criterion, config);
+        testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {})
+    }
+
+    fn counts(log: &Log) -> (u64, u64) {
+        (log.count("CANDIDACY"), log.count("ELECTED"))
+    }
+
+    /// M·N + N, whoever starts.
+    #[test]
+    fn every_candidacy_costs_a_round_and_so_does_the_announcement() {
+        for count in 2..=16u32 {
+            let ids: Vec<u32> = (1..=count).collect();
+            let everybody = ids.clone();
+            for starters in 1..=count {
+                let log = elect(&ids, Criterion::Highest, RELAY, &everybody[..starters as usize]);
+                let round = u64::from(count);
+                assert_eq!(counts(&log), (u64::from(starters) * round, round));
+                let last = log.told.iter().map(|told| told.0).fold(0.0, f64::max);
+                assert_eq!(last, f64::from(2 * count - starters), "candidates know after a round");
+            }
+            let log = elect(&ids, Criterion::Highest, Config::default(), &everybody[..1]);
+            assert_eq!(log.report.messages, u64::from(count * count + count), "all are woken");
+            assert_eq!(log.told_of("Leading")[0].1, count);
+        }
+    }
+
+    #[test]
+    fn five_nodes_with_two_candidates_and_with_five() {
+        let ids = [4, 2, 5, 1, 3];
+        let two = elect(&ids, Criterion::Highest, RELAY, &[2, 5]);
+        assert_eq!((counts(&two), two.report.messages), ((10, 5), 15));
+        assert_eq!(two.told_of("Leading"), [(5.0, 5)]);
+        assert_eq!(two.told_of("Following"), [(5.0, 2), (6.0, 1), (8.0, 3), (9.0, 4)]);
+        let five = elect(&ids, Criterion::Highest, RELAY, &[1, 2, 3, 4, 5]);
+        assert_eq!((counts(&five), five.report.messages), ((25, 5), 30));
+        assert_eq!(five.told_of("Leading"), [(5.0, 3)]);
+        let least = elect(&ids, Criterion::Lowest, RELAY, &[2, 5]);
+        assert_eq!((least.report.messages, least.told_of("Leading")), (15, Vec::from([(5.0, 2)])));
+    }
+
+    #[test]
+    fn without_the_announcement_the_candidates_know() {
+        let quiet = |wake| Config { wake, announce: false };
+        let log = elect(&[4, 2, 5, 1, 3], Criterion::Highest, quiet(Wake::Relay), &[2, 5]);
+        assert_eq!((log.report.messages, log.told.len()), (10, 2));
+        let log = elect(&[4, 2, 5, 1, 3], Criterion::Highest, quiet(Wake::Join), &[2]);
+        assert_eq!((log.report.messages, log.told.len()), (25, 5));
+    }
+
+    #[test]
+    fn a_ring_of_one_leads_itself() {
+        let log = elect(&[5], Criterion::Highest, Config::default(), &[1]);
+        assert_eq!((log.report.messages, log.told_of("Leading")), (0, Vec::from([(0.0, 1)])));
+    }
+
+    #[test]
+    fn random_rings_elect_the_best_under_any_latency() {
+        for seed in 0..200 {
+            let mut ids: Vec<u32> = (1..=1 + (seed % 20) as u32).collect();
+            Draw::new(seed, 9).shuffle(&mut ids);
+            let scene = scene(&ids, Criterion::Highest, Config::default());
+            let users = Initiators::at_once(NodeSet::first(1 + seed as usize % ids.len()));
+            let latency = "uniform:0.1..3".parse().unwrap();
+            let network = Network { latency, ..Network::default() };
+            let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
+            let best = ids.iter().position(|&id| id as usize == ids.len()).unwrap();
+            assert_eq!(log.told_of("Leading")[0].1, best as u32 + 1);
+        }
+    }
+
+    #[test]
+    fn every_interleaving_holds() {
+        let states = |wake, announce, plan: &Plan| {
+            let scene = scene(&[2, 4, 1, 3], Criterion::Highest, Config { wake, announce });
+            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
+        };
+        let unordered = Plan::default();
+        let fifo = Plan { network: Order::Fifo, ..Plan::default() };
+        let found = [(Wake::Join, true), (Wake::Relay, true), (Wake::Relay, false)]
+            .map(|(wake, announce)| states(wake, announce, &unordered));
+        assert_eq!(found, [15_264, 4_124, 2_216]);
+        assert_eq!(states(Wake::Join, true, &fifo), 1_645);
+    }
+
+    #[test]
+    fn mistakes_are_caught_in_the_fewest_steps() {
+        let catch = |mistake| {
+            let scene = scene(&[2, 3, 1], Criterion::Highest, RELAY);
+            let users = Initiators::at_once(NodeSet::first(3));
+            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
+            (violation.property, records)
+        };
+        assert_eq!(catch("StartAfterRelay"), ("uniqueness", 11));
+        assert_eq!(catch("NobodyEnters"), ("uniqueness", 11));
+    }
+}
