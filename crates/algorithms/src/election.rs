@@ -3,6 +3,7 @@
 pub mod bully;
 pub mod chang_roberts;
 pub mod lelann;
+pub mod ring_list;
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -16,9 +17,11 @@ use quorate_core::{
 pub use bully::Bully;
 pub use chang_roberts::ChangRoberts;
 pub use lelann::LeLann;
+pub use ring_list::RingList;
 
 crate::catalogue::catalogue! { Election:
     Bully,
+    RingList,
     LeLann,
     ChangRoberts,
 }
