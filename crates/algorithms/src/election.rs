@@ -2,6 +2,7 @@
 
 pub mod bully;
 pub mod chang_roberts;
+pub mod chang_roberts_bidirectional;
 pub mod lelann;
 pub mod ring_list;
 
@@ -16,6 +17,7 @@ use quorate_core::{
 
 pub use bully::Bully;
 pub use chang_roberts::ChangRoberts;
+pub use chang_roberts_bidirectional::ChangRobertsBidirectional;
 pub use lelann::LeLann;
 pub use ring_list::RingList;
 
@@ -24,6 +26,7 @@ crate::catalogue::catalogue! { Election:
     RingList,
     LeLann,
     ChangRoberts,
+    ChangRobertsBidirectional,
 }
 
 /// The family of leader election.

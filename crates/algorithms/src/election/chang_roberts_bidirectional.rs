@@ -1,0 +1,442 @@
+//! Send your id round the ring, one way or the other by chance; only the best one comes home.
+//!
+//! # Idea
+//! On a one-way ring the ids can stand in a bad order: all descending, and every id runs far before
+//! it meets a better one. On a two-way ring everybody tosses a coin for the direction of its id, so
+//! no order is bad for certain. And ids that travel towards each other meet earlier: what has seen
+//! a good id pass by stops worse ones from either side, even if it is worse itself.
+//!
+//! # Paper
+//! H. L. Bodlaender, J. van Leeuwen: *New Upperbounds for Decentralized Extrema-Finding in a Ring of
+//! Processors*, STACS 86, LNCS 210, 1986, pp. 119-129, doi:10.1007/3-540-16078-7_70, which also
+//! treats the probabilistic form. The rules are those of the lectures.
+//!
+//! # Assumptions
+//! Reliable channels, in any order. No crashes. No timing. Two-way ring of unknown size without a
+//! common sense of direction; ids are unique; the membership is static.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | CANDIDACY(rank) | a node starts, or passes the best so far on | the worse are stopped |
+//! | ELECTED(rank) | the leader's own came back, if `announce` is on | everybody knows |
+//!
+//! ```text
+//! ring 1 - 2 - 4 - 3 - 1, all start     4 --CANDIDACY(4)--> 2 --CANDIDACY(4)--> 1 --> 3 --> 4 leads
+//! 4 goes left, all others right         1 --CANDIDACY(1)--> 2   stopped: 2 is better
+//!                                       2 --CANDIDACY(2)--> 4   stopped, 3 --CANDIDACY(3)--> 1 -->
+//!                                       2   stopped: 2 has seen 4
+//! ```
+//!
+//! # State
+//! | field | paper |
+//! |---|---|
+//! | `rank` | the process's own number |
+//! | `ways` | the two neighbours |
+//! | `best` | imax, the largest number seen |
+//!
+//! # Safety
+//! `uniqueness`: a rank comes back only if every node that started was worse. `agreement`: there is
+//! only one rank to announce.
+//!
+//! # Liveness
+//! `termination`: nobody stops the best candidate.
+//!
+//! # Cost
+//! All start: 2n-1 messages at best, n(n+1)/2 at worst; on average over rings and coins 3, 21/4, 47/6,
+//! 505/48, 1073/80 and 3143/192 for n = 2 to 7, against 3, 11/2, 25/3, 137/12, 147/10 and 363/20 one
+//! way. Messages of one instant count in descending order there, which is the best order for them.
+//! Time n. The announcement adds n. Space: two ranks and two neighbours.
+//!
+//! # Deviations
+//! As in the one-way form, it is an option what a node does that is woken by somebody else's
+//! candidacy, and whether the leader announces itself. A node that only relays keeps the best rank
+//! that it has seen, too: a worse one cannot win any more.
+//!
+//! # Known limits
+//! A lost message or a crash on the way of the best candidate, and nobody is elected. Candidacies
+//! that cross on a link do not see each other. One election per boot.
+
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, OptionSpec, Options, Paper,
+    Protocol, Refusal, Shape, Timing,
+};
+
+pub use super::chang_roberts::{Config, Msg, Wake};
+use super::{ChangRoberts, Command, Election, Event, Promise, Rank};
+
+impl Algorithm for ChangRobertsBidirectional {
+    type Family = Election;
+    type Config = Config;
+
+    const META: Meta = Meta {
+        name: "election/chang-roberts-bidirectional",
+        summary: "ids run round a two-way ring in random directions, and stop worse ones",
+        paper: Paper {
+            authors: "H. L. Bodlaender, J. van Leeuwen",
+            title: "New Upperbounds for Decentralized Extrema-Finding in a Ring of Processors",
+            venue: "STACS 86, LNCS 210",
+            year: 1986,
+            doi: "10.1007/3-540-16078-7_70",
+        },
+        shape: Shape::TwoWayRing,
+        channels: Channels::Unordered,
+        timing: Timing::Asynchronous,
+        survives: "no crash, no loss",
+        kinds: &["CANDIDACY", "ELECTED"],
+        options: &[
+            OptionSpec {
+                name: "wake",
+                values: "join|suppress|relay",
+                default: "suppress",
+                help: "what a node does that is woken by somebody else's candidacy: send its own \
+                       first, do so only if it is better, or only pass on",
+            },
+            OptionSpec {
+                name: "announce",
+                values: "on|off",
+                default: "off",
+                help: "does the leader tell everybody, in another round",
+            },
+        ],
+        costs: &[
+            Cost { what: "messages, at least", formula: "2n-1", value: |n| 2.0 * n - 1.0 },
+            Cost { what: "messages, at most", formula: "n(n+1)/2", value: |n| n * (n + 1.0) / 2.0 },
+            Cost { what: "time, all start", formula: "n", value: |n| n },
+        ],
+        source: include_str!("chang_roberts_bidirectional.rs"),
+    };
+
+    fn promise(config: &Config) -> Promise {
+        Promise { everyone_told: config.announce }
+    }
+
+    fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
+        ChangRoberts::configure(options)
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let way = |index| boot.neighbours.get(index).or(boot.neighbours.next()).unwrap_or(boot.me);
+        Self {
+            rank: boot.setup.ranks[boot.me],
+            ways: [way(0), way(1)],
+            config: *boot.config,
+            best: None,
+            phase: Phase::Asleep,
+        }
+    }
+}
+
+/// A node of Chang and Roberts' algorithm on a two-way ring.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ChangRobertsBidirectional {
+    /// What it offers.
+    rank: Rank,
+    /// Its neighbours; twice the same on a ring of two, and itself on a ring of one.
+    ways: [NodeId; 2],
+    /// The options.
+    config: Config,
+    /// The best candidate seen, itself included. Invariant: none only while asleep.
+    best: Option<Rank>,
+    /// What has become of it.
+    phase: Phase,
+}
+
+/// What has become of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    /// It has neither sent nor heard anything.
+    Asleep,
+    /// Its candidacy is under way.
+    Candidate,
+    /// It has seen a better one, or never was a candidate.
+    Passive,
+    /// It leads.
+    Leader,
+    /// It has been told who leads.
+    Follower,
+}
+
+impl Protocol for ChangRobertsBidirectional {
+    type Msg = Msg;
+    type Timer = Infallible;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match (command, self.phase) {
+            (Command::Elect, Phase::Asleep) => self.start(cx),
+            (Command::Elect, _) => cx.trace("underway", &[]),
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
+        match msg {
+            Msg::Candidacy(theirs) => {
+                if self.phase == Phase::Asleep {
+                    self.wake(cx, theirs);
+                }
+                self.compare(cx, from, theirs);
+            }
+            Msg::Elected(leader) => self.learn(cx, from, leader),
+        }
+    }
+
+    fn assert_invariants(&self) {
+        assert!(self.best.is_some() || matches!(self.phase, Phase::Asleep | Phase::Passive));
+        assert!(self.phase != Phase::Candidate || self.best == Some(self.rank));
+    }
+}
+
+impl ChangRobertsBidirectional {
+    /// Sends its own number, one way or the other.
+    fn start(&mut self, cx: &mut Ctx<'_, Self>) {
+        let way = cx.choose(2);
+        cx.trace("start", &[("id", u64::from(self.rank.id())), ("way", u64::from(way))]);
+        self.best = Some(self.rank);
+        let [one, other] = self.ways;
+        if one == cx.me() {
+            return self.win(cx);
+        }
+        self.phase = Phase::Candidate;
+        cx.send(if way == 0 { one } else { other }, Msg::Candidacy(self.rank));
+    }
+
+    /// Woken by somebody else's candidacy.
+    fn wake(&mut self, cx: &mut Ctx<'_, Self>, theirs: Rank) {
+        match self.config.wake {
+            Wake::Join => self.start(cx),
+            Wake::Suppress if theirs < self.rank => self.start(cx),
+            Wake::Suppress | Wake::Relay => self.phase = Phase::Passive,
+        }
+    }
+
+    /// Passes the best so far on, stops a worse one, wins with its own.
+    fn compare(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
+        if Some(theirs) > self.best || flaw!(NeverStop) {
+            self.pass_on(cx, from, theirs);
+        } else if theirs == self.rank && self.phase == Phase::Candidate {
+            self.win(cx);
+        } else {
+            cx.trace("stop", &[("id", u64::from(theirs.id()))]);
+        }
+    }
+
+    /// Passes a candidacy on in the direction of its travel.
+    fn pass_on(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
+        self.best = self.best.max(Some(theirs));
+        if self.phase == Phase::Candidate {
+            self.phase = Phase::Passive;
+        }
+        cx.trace("pass on", &[("id", u64::from(theirs.id()))]);
+        let way = if flaw!(TurnBack) { from } else { self.beyond(from) };
+        cx.send(way, Msg::Candidacy(theirs));
+    }
+
+    /// The neighbour on the other side.
+    fn beyond(&self, from: NodeId) -> NodeId {
+        let [one, other] = self.ways;
+        if from == one { other } else { one }
+    }
+
+    /// Its own number came back.
+    fn win(&mut self, cx: &mut Ctx<'_, Self>) {
+        self.phase = Phase::Leader;
+        cx.trace("win", &[("id", u64::from(self.rank.id()))]);
+        cx.emit(Event::Leading(self.rank));
+        let [way, _] = self.ways;
+        if self.config.announce && way != cx.me() {
+            cx.send(way, Msg::Elected(self.rank));
+        }
+    }
+
+    /// The announcement comes by.
+    fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
+        if leader == self.rank {
+            return cx.trace("announced", &[]);
+        }
+        self.phase = Phase::Follower;
+        self.best = self.best.max(Some(leader));
+        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.emit(Event::Following(leader));
+        cx.send(self.beyond(from), Msg::Elected(leader));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use quorate_check::{Network as Order, Plan};
+    use quorate_core::{Choices, Effect, Input, NodeSet, Scene, Time};
+    use quorate_sim::topology::Named;
+    use quorate_sim::{Draw, Faults, Network};
+
+    use super::*;
+    use crate::election::{Criterion, Initiators, Setup};
+    use crate::testing::{self, Log, node};
+
+    type Node = ChangRobertsBidirectional;
+
+    fn scene(ids: &[u32], config: Config) -> Scene<Node> {
+        let topology = Named::TwoWayRing.build(ids.len(), 1).unwrap();
+        Scene::new(topology, Setup::with_ids(ids, Criterion::Highest), config)
+    }
+
+    fn elect(ids: &[u32], config: Config, starters: &[u32]) -> Log {
+        let users = Initiators::at_once(starters.iter().map(|&number| node(number)).collect());
+        testing::run(&scene(ids, config), users, &Network::default(), &Faults::default(), |_| {})
+    }
+
+    struct Way(u32);
+
+    impl Choices for Way {
+        fn choose(&mut self, _: u32) -> u32 {
+            self.0
+        }
+    }
+
+    /// All start, node i with the way that bit i says; in synchronous rounds, and within a round
+    /// the better ids first. Returns how many messages there are.
+    fn rounds(ids: &[u32], scene: &Scene<Node>, ways: u32) -> u64 {
+        let mut nodes: Vec<Node> =
+            (0..ids.len()).map(|at| scene.boot(NodeId::at(at), 0, None)).collect();
+        let mut effects = Vec::new();
+        let mut flying: Vec<(Rank, NodeId, NodeId)> = Vec::new();
+        let (mut messages, mut leaders) = (0, 0);
+        let mut step = |at: NodeId, input, flying: &mut Vec<_>| {
+            let mut choices = Way(ways >> at.index() & 1);
+            let mut cx = Ctx::new(at, Time::ZERO, &mut choices, &mut effects);
+            nodes[at.index()].step(&mut cx, input).unwrap();
+            for effect in effects.drain(..) {
+                match effect {
+                    Effect::Send { to, msg: Msg::Candidacy(rank) } => flying.push((rank, at, to)),
+                    Effect::Emit(Event::Leading(_)) => leaders += 1,
+                    _ => {}
+                }
+            }
+        };
+        for at in NodeId::first(ids.len()) {
+            step(at, Input::Command(Command::Elect), &mut flying);
+        }
+        while !flying.is_empty() {
+            messages += flying.len() as u64;
+            let mut arriving = std::mem::take(&mut flying);
+            arriving.sort_by(|a, b| b.cmp(a));
+            for (rank, from, to) in arriving {
+                let msg = Msg::Candidacy(rank);
+                step(to, Input::Message { from, msg }, &mut flying);
+            }
+        }
+        assert_eq!(leaders, 1);
+        messages
+    }
+
+    fn rings(rest: &mut Vec<u32>, ring: &mut Vec<u32>, visit: &mut dyn FnMut(&[u32])) {
+        if rest.is_empty() {
+            return visit(ring);
+        }
+        for index in 0..rest.len() {
+            let id = rest.remove(index);
+            ring.push(id);
+            rings(rest, ring, visit);
+            ring.pop();
+            rest.insert(index, id);
+        }
+    }
+
+    /// Exactly, over all (n-1)! rings and all 2^n choices of directions.
+    #[test]
+    fn the_mean_over_all_rings_and_directions_is_that_of_the_lectures() {
+        let means =
+            [(2, 3, 1), (3, 21, 4), (4, 47, 6), (5, 505, 48), (6, 1073, 80), (7, 3143, 192)];
+        for (count, sum, of) in means {
+            let (mut messages, mut number) = (0, 0);
+            let (mut least, mut most) = (u64::MAX, 0);
+            rings(&mut (2..=count).collect(), &mut Vec::from([1]), &mut |ring| {
+                let scene = scene(ring, Config::default());
+                for ways in 0..1 << count {
+                    let cost = rounds(ring, &scene, ways);
+                    (least, most) = (cost.min(least), cost.max(most));
+                    messages += cost;
+                    number += 1;
+                }
+            });
+            assert_eq!(messages * of, sum * number, "{count} nodes");
+            let n = u64::from(count);
+            assert_eq!((least, most), (2 * n - 1, n * (n + 1) / 2), "{count} nodes");
+        }
+    }
+
+    #[test]
+    fn random_rings_elect_the_best_under_any_latency_within_the_bounds() {
+        for seed in 0..200 {
+            let mut ids: Vec<u32> = (1..=2 + (seed % 20) as u32).collect();
+            Draw::new(seed, 9).shuffle(&mut ids);
+            let scene = scene(&ids, Config::default());
+            let users = Initiators::at_once(NodeSet::first(ids.len()));
+            let latency = "uniform:0.1..3".parse().unwrap();
+            let network = Network { latency, ..Network::default() };
+            let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
+            let best = ids.iter().position(|&id| id as usize == ids.len()).unwrap();
+            assert_eq!(log.told_of("Leading")[0].1, best as u32 + 1);
+            let n = ids.len() as u64;
+            assert!((2 * n - 1..=n * (n + 1) / 2).contains(&log.report.messages));
+        }
+    }
+
+    #[test]
+    fn a_single_starter_wakes_the_others_and_the_announcement_adds_a_round() {
+        let ids = [3, 7, 2, 9, 4, 1];
+        for starter in 1..=6 {
+            for wake in [Wake::Join, Wake::Suppress] {
+                let log = elect(&ids, Config { wake, announce: true }, &[starter]);
+                assert_eq!((log.count("ELECTED"), log.told.len()), (6, 6));
+                assert_eq!(log.told_of("Leading")[0].1, 4);
+            }
+            let relay = elect(&ids, Config { wake: Wake::Relay, announce: false }, &[starter]);
+            assert_eq!(relay.report.messages, 6);
+            assert_eq!(relay.told_of("Leading"), [(6.0, starter)]);
+        }
+    }
+
+    #[test]
+    fn the_smallest_rings() {
+        let alone = elect(&[5], Config::default(), &[1]);
+        assert_eq!((alone.report.messages, alone.told_of("Leading")), (0, [(0.0, 1)].into()));
+        let two = elect(&[5, 8], Config::default(), &[1, 2]);
+        assert_eq!((two.report.messages, two.told_of("Leading")), (3, [(2.0, 2)].into()));
+    }
+
+    #[test]
+    fn every_interleaving_and_every_choice_holds() {
+        let states = |wake, announce, plan: &Plan| {
+            let scene = scene(&[2, 4, 1, 3], Config { wake, announce });
+            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
+        };
+        let unordered = Plan::default();
+        let fifo = Plan { network: Order::Fifo, ..Plan::default() };
+        let found =
+            [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| states(wake, true, &unordered));
+        assert_eq!(found, [5_992, 2_760, 3_045]);
+        assert_eq!(states(Wake::Suppress, true, &fifo), 2_088);
+    }
+
+    #[test]
+    fn mistakes_are_caught_in_the_fewest_steps() {
+        let catch = |mistake| {
+            let scene = scene(&[2, 3, 1], Config::default());
+            let users = Initiators::at_once(NodeSet::first(3));
+            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
+            (violation.property, records)
+        };
+        assert_eq!(catch("NeverStop"), ("termination", 5));
+        assert_eq!(catch("TurnBack"), ("uniqueness", 9));
+    }
+}
