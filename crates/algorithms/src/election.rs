@@ -1,6 +1,7 @@
 //! Leader election: one winner, known to all who are to know.
 
 pub mod bully;
+pub mod bully_broadcast;
 pub mod chang_roberts;
 pub mod chang_roberts_bidirectional;
 pub mod lelann;
@@ -16,6 +17,7 @@ use quorate_core::{
 };
 
 pub use bully::Bully;
+pub use bully_broadcast::BullyBroadcast;
 pub use chang_roberts::ChangRoberts;
 pub use chang_roberts_bidirectional::ChangRobertsBidirectional;
 pub use lelann::LeLann;
@@ -23,6 +25,7 @@ pub use ring_list::RingList;
 
 crate::catalogue::catalogue! { Election:
     Bully,
+    BullyBroadcast,
     RingList,
     LeLann,
     ChangRoberts,

@@ -1,0 +1,485 @@
+//! Tell everybody that you would lead; when all has been quiet for a while, the best one heard leads.
+//!
+//! # Idea
+//! To ask only better nodes, a node must know who is better; in a group that nodes join and leave at
+//! will nobody knows. So a node that misses the leader tells everybody what it offers, and everybody
+//! better does the same. Then all have heard the best one, and after a quiet time, long enough for
+//! any answer to arrive, each decides for itself: there is nothing to announce. A newcomer behaves
+//! as a node that misses the leader; a node that has left is simply not heard.
+//!
+//! # Paper
+//! H. Garcia-Molina: *Elections in a Distributed Computing System*, IEEE Transactions on Computers
+//! C-31(1), 1982, pp. 48-59, doi:10.1109/TC.1982.1675885, for the idea; in the second form of the
+//! lectures, with broadcast candidacies.
+//!
+//! # Assumptions
+//! Reliable channels, in any order, with a **known bound** on the delay. Nodes leave (crash) and join
+//! (recover, with nothing kept). Complete graph, best as one medium; ranks are *not* known in
+//! advance. A failure detector may report crashes; without one, users do ([`Command::Elect`]).
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | CANDIDACY(rank, opens) | the leader is missed, or a node joins | the better ones send theirs |
+//! | CANDIDACY(rank) | a worse one was heard | everybody knows of it |
+//!
+//! ```text
+//! 5 has left, 1 misses it     1 --CANDIDACY(1, opens)--> all
+//!                             2 --CANDIDACY(2)--> all    3 --CANDIDACY(3)--> all    4 likewise
+//!                             nothing is heard for 2·delay + processing: all take 4 for the leader
+//! 9 joins                     9 --CANDIDACY(9, opens)--> all; nobody is better
+//! ```
+//!
+//! # State
+//! | field | paper |
+//! |---|---|
+//! | `leader` | whom it takes for the leader |
+//! | `best`, `sent` of [`Phase::Electing`] | the best candidate heard; whether it is one itself |
+//!
+//! # Safety
+//! `uniqueness`, `agreement`: everybody better answers an opening, to all. Whoever hears the opening
+//! late and answers at once is heard within two delays after anybody first heard of the election, so
+//! nobody's quiet time ends before it has heard the best one.
+//!
+//! # Liveness
+//! `termination`: everybody sends once per opening, so it becomes quiet. If the best one leaves
+//! before it leads, a detector or a user opens again.
+//!
+//! # Cost
+//! m nodes present, one opens: one broadcast (the best one opens) to m (the worst one does), of n-1
+//! messages each on links; with k that open at once at most k·m. Time: two delays and a quiet time,
+//! which is two delays and the processing. Space: a set of addresses.
+//!
+//! # Deviations
+//! The lectures' nodes send at most once per election. But nobody can tell where an election ends:
+//! when a newcomer opens one while some nodes have decided the last one and others have not, those
+//! others would stay silent, the newcomer would not hear the best one, and two would lead. (The
+//! checker shows it.) So an opening is answered by everybody better, also by those who have sent.
+//! With `suppress` a node that has heard a better one is silent, as the lectures propose.
+//!
+//! # Known limits
+//! If the bound does not hold, or a message is lost, two nodes can lead. A failure detector must not
+//! speak before the last message of the crashed node has arrived, or a node may follow it after its
+//! death. Without a detector the best candidate can leave unnoticed before it leads.
+
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Listens, Liveness, Message, Meta, NodeId,
+    NodeSet, OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing,
+};
+
+use super::{Command, Election, Event, Promise, Rank};
+
+impl Algorithm for BullyBroadcast {
+    type Family = Election;
+    type Config = Config;
+
+    const META: Meta = Meta {
+        name: "election/bully-broadcast",
+        summary: "all tell all what they offer; after a quiet time the best one heard leads",
+        paper: Paper {
+            authors: "H. Garcia-Molina",
+            title: "Elections in a Distributed Computing System",
+            venue: "IEEE Transactions on Computers C-31(1)",
+            year: 1982,
+            doi: "10.1109/TC.1982.1675885",
+        },
+        shape: Shape::Complete,
+        channels: Channels::Unordered,
+        timing: Timing::Synchronous,
+        survives: "nodes that leave and join at any time, with a detector or users to notice; no loss",
+        kinds: &["CANDIDACY"],
+        options: &[
+            OptionSpec {
+                name: "delay-max",
+                values: "TIME",
+                default: "the network's",
+                help: "the bound on message delays that the quiet time relies on",
+            },
+            OptionSpec {
+                name: "processing",
+                values: "TIME",
+                default: "0.1",
+                help: "the bound on the time that a node takes to answer",
+            },
+            OptionSpec {
+                name: "suppress",
+                values: "on|off",
+                default: "off",
+                help: "does a node stay silent that has heard a better one",
+            },
+        ],
+        costs: &[
+            Cost { what: "messages, the best opens", formula: "n-1", value: |n| n - 1.0 },
+            Cost { what: "messages, the worst opens", formula: "n(n-1)", value: |n| n * (n - 1.0) },
+        ],
+        source: include_str!("bully_broadcast.rs"),
+    };
+
+    fn promise(_: &Config) -> Promise {
+        Promise { everyone_told: true }
+    }
+
+    fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
+        let default = Config::default();
+        let delay_max = match options.get("delay-max") {
+            Some(_) => Some(options.span("delay-max", Span::ZERO)?),
+            None => None,
+        };
+        let processing = options.span("processing", default.processing)?;
+        let suppress = options.choice("suppress", &[("on", true), ("off", false)], false)?;
+        Ok(Config { delay_max, processing, suppress })
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let delay = boot.config.delay_max.unwrap_or(boot.setup.delay_max);
+        Self {
+            me: Candidate { rank: boot.setup.ranks[boot.me], node: boot.me },
+            others: boot.view.others(boot.me),
+            suppress: boot.config.suppress,
+            quiet_time: delay.times(2) + boot.config.processing,
+            joins: boot.incarnation > 0,
+            leader: None,
+            phase: Phase::Normal,
+        }
+    }
+}
+
+/// The options.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Config {
+    /// The bound on message delays; the network's if not given.
+    pub delay_max: Option<Span>,
+    /// The bound on the time that a node takes to answer.
+    pub processing: Span,
+    /// Does a node stay silent that has heard a better one?
+    pub suppress: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { delay_max: None, processing: Span(Span::UNIT.0 / 10), suppress: false }
+    }
+}
+
+/// What nodes send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Msg {
+    /// What the sender offers.
+    pub rank: Rank,
+    /// Does it open an election, and must hear from everybody better?
+    pub opens: bool,
+}
+
+impl Message for Msg {
+    fn kind(&self) -> &'static str {
+        "CANDIDACY"
+    }
+}
+
+/// What a node waits for: that nothing more is heard.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Quiet;
+
+/// A node of the Bully algorithm with broadcasts.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct BullyBroadcast {
+    /// Itself as a candidate.
+    me: Candidate,
+    /// Everybody else's address.
+    others: NodeSet,
+    /// Is it silent when it has heard a better one?
+    suppress: bool,
+    /// After this time without a candidacy nothing more is to be heard.
+    quiet_time: Span,
+    /// It was not there from the beginning.
+    joins: bool,
+    /// Whom it follows, itself included. Invariant: none while electing.
+    leader: Option<NodeId>,
+    /// What it is doing.
+    phase: Phase,
+}
+
+/// Who would lead.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Candidate {
+    /// What it offers; what candidates are compared by.
+    rank: Rank,
+    /// Where it is.
+    node: NodeId,
+}
+
+/// What a node is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    /// It is not electing.
+    Normal,
+    /// It listens to candidacies. Invariant: the timer is set.
+    Electing {
+        /// The best that it has heard of, itself included.
+        best: Candidate,
+        /// Has it sent its own?
+        sent: bool,
+    },
+}
+
+impl Protocol for BullyBroadcast {
+    type Msg = Msg;
+    type Timer = Quiet;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    const LISTENS: Listens = Listens { liveness: true, views: false };
+
+    fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
+        if self.joins {
+            self.open(cx);
+        }
+    }
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match (command, self.phase) {
+            (Command::Elect, Phase::Normal) => self.open(cx),
+            (Command::Elect, Phase::Electing { .. }) => cx.trace("underway", &[]),
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
+        let Msg { rank, opens } = msg;
+        self.hear(cx, Candidate { rank, node: from }, opens);
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, Quiet: Quiet) {
+        if let Phase::Electing { best, .. } = self.phase {
+            self.decide(cx, best);
+        }
+    }
+
+    fn on_liveness(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId, now: Liveness) {
+        let hope = match self.phase {
+            Phase::Normal => self.leader,
+            Phase::Electing { best, .. } => Some(best.node),
+        };
+        if now == Liveness::Down && hope == Some(peer) {
+            self.open(cx);
+        }
+    }
+
+    fn assert_invariants(&self) {
+        assert!(self.phase == Phase::Normal || self.leader.is_none());
+    }
+}
+
+impl BullyBroadcast {
+    /// Opens an election with its own candidacy.
+    fn open(&mut self, cx: &mut Ctx<'_, Self>) {
+        cx.trace("open", &[("id", u64::from(self.me.rank.id()))]);
+        self.leader = None;
+        self.phase = Phase::Electing { best: self.me, sent: true };
+        self.broadcast(cx, true);
+        cx.set_timer(Quiet, self.quiet_time..self.quiet_time);
+    }
+
+    /// Tells everybody what it offers.
+    fn broadcast(&self, cx: &mut Ctx<'_, Self>, opens: bool) {
+        if !self.others.is_empty() {
+            cx.multicast(self.others.clone(), Msg { rank: self.me.rank, opens });
+        }
+    }
+
+    /// Hears a candidacy: remembers the best one, and sends its own to a worse one.
+    fn hear(&mut self, cx: &mut Ctx<'_, Self>, theirs: Candidate, opens: bool) {
+        let (best, sent) = match self.phase {
+            Phase::Normal => (self.me, false),
+            Phase::Electing { best, sent } => (best, sent),
+        };
+        let best = best.max(theirs);
+        let silenced = self.suppress && best > self.me;
+        let asked = !sent || (opens && !flaw!(SendOnce));
+        let answers = theirs < self.me && asked && !silenced && !flaw!(NobodyAnswers);
+        let step = if answers { "answer" } else { "listen" };
+        cx.trace(step, &[("id", u64::from(theirs.rank.id()))]);
+        if answers {
+            self.broadcast(cx, false);
+        }
+        self.leader = None;
+        self.phase = Phase::Electing { best, sent: sent || answers };
+        cx.set_timer(Quiet, self.quiet_time..self.quiet_time);
+    }
+
+    /// Nothing more is to be heard: the best one leads.
+    fn decide(&mut self, cx: &mut Ctx<'_, Self>, best: Candidate) {
+        cx.trace("decide", &[("id", u64::from(best.rank.id()))]);
+        self.phase = Phase::Normal;
+        self.leader = Some(best.node);
+        let leads = best == self.me;
+        cx.emit(if leads { Event::Leading(best.rank) } else { Event::Following(best.rank) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use quorate_check::{Outcome, Plan, Timers, check};
+    use quorate_core::{Scene, Time, Topology};
+    use quorate_sim::{Crash, Faults, Network, Recovery};
+
+    use super::*;
+    use crate::election::{Criterion, Initiators, Setup};
+    use crate::testing::{self, Log, node, units};
+
+    fn scene(ids: &[u32]) -> Scene<BullyBroadcast> {
+        let setup = Setup::with_ids(ids, Criterion::Highest);
+        Scene::new(Topology::complete(ids.len()), setup, Config::default())
+    }
+
+    fn starters(numbers: &[u32]) -> Initiators {
+        Initiators::at_once(numbers.iter().map(|&number| node(number)).collect())
+    }
+
+    fn crash(number: u32, at: f64) -> Crash {
+        Crash { node: node(number), at: Time::ZERO + units(at) }
+    }
+
+    fn join(number: u32, at: f64) -> Recovery {
+        Recovery { node: node(number), at: Time::ZERO + units(at) }
+    }
+
+    fn leave(crashes: &[Crash]) -> Faults {
+        Faults { crashes: crashes.into(), ..Faults::default() }
+    }
+
+    fn elect(ids: &[u32], numbers: &[u32], faults: &Faults) -> Log {
+        testing::run(&scene(ids), starters(numbers), &Network::default(), faults, |_| {})
+    }
+
+    const QUIET: f64 = 2.1;
+
+    /// Four broadcasts if the worst opens, one if the best does; 5 is not there.
+    #[test]
+    fn five_nodes_with_the_best_one_gone() {
+        let gone = leave(&[crash(5, 0.0)]);
+        let log = elect(&[1, 2, 3, 4, 5], &[1], &gone);
+        assert_eq!(log.report.messages, 4 * 4);
+        assert_eq!(log.told_of("Leading"), [(2.0 + QUIET, 4)]);
+        assert_eq!(log.told_of("Following"), [1, 2, 3].map(|number| (2.0 + QUIET, number)));
+        let log = elect(&[1, 2, 3, 4, 5], &[4], &gone);
+        assert_eq!((log.report.messages, log.told_of("Leading")), (4, [(QUIET, 4)].into()));
+    }
+
+    #[test]
+    fn a_newcomer_that_is_the_best_takes_over_with_one_broadcast() {
+        let crashes = [crash(5, 0.0)].into();
+        let faults = Faults { crashes, recoveries: [join(5, 20.0)].into(), detection: None };
+        let log = elect(&[1, 2, 3, 4, 9], &[4], &faults);
+        assert_eq!(log.report.messages, 4 + 4);
+        assert_eq!(log.told_of("Leading"), [(QUIET, 4), (20.0 + QUIET, 5)]);
+        let followers = log.told.iter().filter(|told| told.2 == "Following(9)");
+        assert!(followers.map(|told| (told.0, told.1)).eq((1..=4).map(|n| (21.0 + QUIET, n))));
+    }
+
+    /// The worst one joins: everybody answers, and the leader stays.
+    #[test]
+    fn a_newcomer_that_is_the_worst_is_told() {
+        let crashes = [crash(1, 0.0)].into();
+        let faults = Faults { crashes, recoveries: [join(1, 20.0)].into(), detection: None };
+        let log = elect(&[1, 2, 3, 4], &[4], &faults);
+        assert_eq!(log.report.messages, 3 + 4 * 3);
+        assert_eq!(log.told_of("Leading"), [(QUIET, 4), (22.0 + QUIET, 4)]);
+        assert_eq!(log.told_of("Following").len(), 2 + 3);
+    }
+
+    #[test]
+    fn everybody_better_than_the_opener_sends_once() {
+        for count in 2..=16u32 {
+            let ids: Vec<u32> = (1..=count).collect();
+            for opener in 1..=count {
+                let log = elect(&ids, &[opener], &Faults::default());
+                let broadcasts = u64::from(count - opener + 1);
+                assert_eq!(log.report.messages, broadcasts * u64::from(count - 1));
+                assert_eq!(log.told.len(), count as usize);
+            }
+        }
+    }
+
+    /// The better ones are nearer, so that their candidacies are heard first.
+    #[test]
+    fn a_node_that_has_heard_a_better_one_can_be_silent() {
+        let messages = |suppress| {
+            let mut scene = scene(&[1, 2, 3, 4]);
+            scene.config.suppress = suppress;
+            let latency = "0.5".parse::<quorate_sim::Latency>().unwrap();
+            let latency = latency.with_table("1 4 0.2\n4 2 0.2\n4 3 0.2").unwrap();
+            let network = Network { latency, ..Network::default() };
+            testing::run(&scene, starters(&[1]), &network, &Faults::default(), |_| {})
+                .report
+                .messages
+        };
+        assert_eq!((messages(false), messages(true)), (4 * 3, 2 * 3));
+    }
+
+    #[test]
+    fn a_leader_that_leaves_is_replaced_when_a_detector_says_so() {
+        let detection = Some(units(2.0));
+        let faults = Faults { detection, ..leave(&[crash(4, 20.0)]) };
+        let log = elect(&[1, 2, 3, 4], &[1], &faults);
+        assert_eq!(log.told_of("Leading").last().map(|told| told.1), Some(3));
+        let early = Faults { detection, ..leave(&[crash(4, 2.5)]) };
+        let log = elect(&[1, 2, 3, 4], &[1], &early);
+        assert_eq!(log.told_of("Leading").iter().map(|told| told.1).collect::<Vec<_>>(), [3]);
+    }
+
+    #[test]
+    fn joins_and_leaves_at_any_time_are_survived() {
+        for tenths in 0..80 {
+            let at = f64::from(tenths) / 10.0;
+            let crashes = [crash(1, 0.0), crash(5, 0.0), crash(4, at)].into();
+            let recoveries = [join(1, at + 0.3), join(5, at / 2.0 + 0.1)].into();
+            let faults = Faults { crashes, recoveries, detection: Some(units(1.0)) };
+            let log = elect(&[1, 2, 3, 4, 5], &[2, 3], &faults);
+            assert_eq!(log.told_of("Leading").last().map(|told| told.1), Some(5));
+        }
+    }
+
+    fn quiet(crashes: u32, recoveries: u32) -> Plan {
+        Plan { timers: Timers::WhenQuiet, crashes, recoveries, ..Plan::default() }
+    }
+
+    #[test]
+    fn with_bounded_delays_every_interleaving_holds() {
+        let states = |suppress, plan: &Plan| {
+            let mut scene = scene(&[2, 3, 1]);
+            scene.config.suppress = suppress;
+            testing::exhaust(&scene, &starters(&[1, 3]), plan)
+        };
+        let found = [quiet(0, 0), quiet(1, 0), quiet(1, 1)].map(|plan| states(false, &plan));
+        assert_eq!(found, [612, 2_560, 464_760]);
+        let found = [quiet(0, 0), quiet(1, 0), quiet(1, 1)].map(|plan| states(true, &plan));
+        assert_eq!(found, [584, 2_636, 451_549]);
+    }
+
+    /// The bound is needed.
+    #[test]
+    fn with_unbounded_delays_two_nodes_lead() {
+        let report = check(&scene(&[2, 3, 1]), &starters(&[1]), &Plan::default(), &mut |_| {});
+        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
+        assert_eq!(found.violation.property, "uniqueness");
+    }
+
+    #[test]
+    fn mistakes_are_caught_in_the_fewest_steps() {
+        let catch = |mistake| {
+            let (violation, records) =
+                testing::catch(mistake, &scene(&[2, 3, 1]), &starters(&[1, 3]), &quiet(1, 1));
+            (violation.property, records)
+        };
+        // As the lectures have it.
+        assert_eq!(catch("SendOnce"), ("uniqueness", 13));
+        assert_eq!(catch("NobodyAnswers"), ("uniqueness", 8));
+    }
+}
