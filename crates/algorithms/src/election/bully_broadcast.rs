@@ -1,11 +1,11 @@
-//! Tell everybody that you would lead; when all has been quiet for a while, the best one heard leads.
+//! Tell everybody what you offer; when all has been quiet for a while, the best one heard leads.
 //!
 //! # Idea
-//! To ask only better nodes, a node must know who is better; in a group that nodes join and leave at
-//! will nobody knows. So a node that misses the leader tells everybody what it offers, and everybody
-//! better does the same. Then all have heard the best one, and after a quiet time, long enough for
-//! any answer to arrive, each decides for itself: there is nothing to announce. A newcomer behaves
-//! as a node that misses the leader; a node that has left is simply not heard.
+//! To ask only better nodes, a node must know who is better; in a group that nodes join and leave
+//! at will nobody knows. So a node that misses the leader tells everybody what it offers, and
+//! everybody better does the same. Then all have heard the best one, and after a quiet time, long
+//! enough for any answer to arrive, each decides for itself: there is nothing to announce. A
+//! newcomer behaves as a node that misses the leader; a node that has left is simply not heard.
 //!
 //! # Paper
 //! H. Garcia-Molina: *Elections in a Distributed Computing System*, IEEE Transactions on Computers
@@ -13,8 +13,8 @@
 //! lectures, with broadcast candidacies.
 //!
 //! # Assumptions
-//! Reliable channels, in any order, with a **known bound** on the delay. Nodes leave (crash) and join
-//! (recover, with nothing kept). Complete graph, best as one medium; ranks are *not* known in
+//! Reliable channels, in any order, with a **known bound** on the delay. Nodes leave (crash) and
+//! join (recover, with nothing kept). Complete graph, best as one medium; ranks are *not* known in
 //! advance. A failure detector may report crashes; without one, users do ([`Command::Elect`]).
 //!
 //! # Messages
@@ -34,12 +34,12 @@
 //! | field | paper |
 //! |---|---|
 //! | `leader` | whom it takes for the leader |
-//! | `best`, `sent` of [`Phase::Electing`] | the best candidate heard; whether it is one itself |
+//! | `best`, `sent` of `Phase::Electing` | the best candidate heard; whether it is one itself |
 //!
 //! # Safety
-//! `uniqueness`, `agreement`: everybody better answers an opening, to all. Whoever hears the opening
-//! late and answers at once is heard within two delays after anybody first heard of the election, so
-//! nobody's quiet time ends before it has heard the best one.
+//! `uniqueness`, `agreement`: everybody better answers an opening, to all. Whoever hears the
+//! opening late and answers at once is heard within two delays after anybody first heard of the
+//! election, so nobody's quiet time ends before it has heard the best one.
 //!
 //! # Liveness
 //! `termination`: everybody sends once per opening, so it becomes quiet. If the best one leaves
@@ -58,9 +58,9 @@
 //! With `suppress` a node that has heard a better one is silent, as the lectures propose.
 //!
 //! # Known limits
-//! If the bound does not hold, or a message is lost, two nodes can lead. A failure detector must not
-//! speak before the last message of the crashed node has arrived, or a node may follow it after its
-//! death. Without a detector the best candidate can leave unnoticed before it leads.
+//! If the bound does not hold, or a message is lost, two nodes can lead. A failure detector must
+//! not speak before the last message of the crashed node has arrived, or a node may follow it after
+//! its death. Without a detector the best candidate can leave unnoticed before it leads.
 
 use core::convert::Infallible;
 
@@ -88,7 +88,7 @@ impl Algorithm for BullyBroadcast {
         shape: Shape::Complete,
         channels: Channels::Unordered,
         timing: Timing::Synchronous,
-        survives: "nodes that leave and join at any time, with a detector or users to notice; no loss",
+        survives: "leaving and joining at any time, with a detector or users to notice; no loss",
         kinds: &["CANDIDACY"],
         options: &[
             OptionSpec {

@@ -7,8 +7,8 @@
 //! a good id pass by stops worse ones from either side, even if it is worse itself.
 //!
 //! # Paper
-//! H. L. Bodlaender, J. van Leeuwen: *New Upperbounds for Decentralized Extrema-Finding in a Ring of
-//! Processors*, STACS 86, LNCS 210, 1986, pp. 119-129, doi:10.1007/3-540-16078-7_70, which also
+//! H. L. Bodlaender, J. van Leeuwen: *New Upperbounds for Decentralized Extrema-Finding in a Ring
+//! of Processors*, STACS 86, LNCS 210, 1986, pp. 119-129, doi:10.1007/3-540-16078-7_70, which also
 //! treats the probabilistic form. The rules are those of the lectures.
 //!
 //! # Assumptions
@@ -22,10 +22,10 @@
 //! | ELECTED(rank) | the leader's own came back, if `announce` is on | everybody knows |
 //!
 //! ```text
-//! ring 1 - 2 - 4 - 3 - 1, all start     4 --CANDIDACY(4)--> 2 --CANDIDACY(4)--> 1 --> 3 --> 4 leads
-//! 4 goes left, all others right         1 --CANDIDACY(1)--> 2   stopped: 2 is better
-//!                                       2 --CANDIDACY(2)--> 4   stopped, 3 --CANDIDACY(3)--> 1 -->
-//!                                       2   stopped: 2 has seen 4
+//! ring 1 - 2 - 4 - 3 - 1, all start    4 --CANDIDACY(4)--> 2 --CANDIDACY(4)--> 1 --> 3 --> 4 leads
+//! 4 goes left, all others right        1 --CANDIDACY(1)--> 2   stopped: 2 is better
+//!                                      2 --CANDIDACY(2)--> 4   stopped, 3 --CANDIDACY(3)--> 1 -->
+//!                                      2   stopped: 2 has seen 4
 //! ```
 //!
 //! # State
@@ -43,10 +43,10 @@
 //! `termination`: nobody stops the best candidate.
 //!
 //! # Cost
-//! All start: 2n-1 messages at best, n(n+1)/2 at worst; on average over rings and coins 3, 21/4, 47/6,
-//! 505/48, 1073/80 and 3143/192 for n = 2 to 7, against 3, 11/2, 25/3, 137/12, 147/10 and 363/20 one
-//! way. Messages of one instant count in descending order there, which is the best order for them.
-//! Time n. The announcement adds n. Space: two ranks and two neighbours.
+//! All start: 2n-1 messages at best, n(n+1)/2 at worst; on average over rings and coins 3, 21/4,
+//! 47/6, 505/48, 1073/80 and 3143/192 for n = 2 to 7, against 3, 11/2, 25/3, 137/12, 147/10 and
+//! 363/20 one way. Messages of one instant count in descending order there, which is the best order
+//! for them. Time n. The announcement adds n. Space: two ranks and two neighbours.
 //!
 //! # Deviations
 //! As in the one-way form, it is an option what a node does that is woken by somebody else's

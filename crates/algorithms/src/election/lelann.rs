@@ -26,7 +26,7 @@
 //!
 //! ```text
 //! ring 2 > 3 > 1 > 2, 2 and 1 start     2 --CANDIDACY(2,2)--> 3 --> 1 --CANDIDACY(2,2)--> 2 leads
-//! (`wake=relay`)                        1 --CANDIDACY(1,1)--> 2 --CANDIDACY(1,2)--> 3 --> 1 follows
+//! (`wake=relay`)                        1 --CANDIDACY(1,1)--> 2 --CANDIDACY(1,2)--> 3 --> 1
 //!                                       2 --ELECTED(2)--> 3 --> 1 --> 2
 //! ```
 //!
@@ -47,15 +47,17 @@
 //!
 //! # Cost
 //! M candidates among n nodes: M·n messages and n for the announcement. Time: n until the last
-//! starter knows, n more for the announcement. Space: a rank and a phase; a message holds two ranks.
+//! starter knows, n more for the announcement. Space: a rank and a phase; a message holds two
+//! ranks.
 //!
 //! # Deviations
-//! Le Lann's processes collect the numbers that pass until their own returns, which needs links that
-//! keep the order. Here the list travels, as in the lectures, so no order is needed; and of the list
-//! only its best member travels, because nothing else of it is ever asked for. What a node does that
-//! is woken by somebody else's candidacy is an option: `join` sends its own first, `relay` never
-//! does (only starters can win). Whoever has passed a candidacy on as no candidate does not start
-//! any more; the lectures do not say so, and without that two can lead. The announcement is an option.
+//! Le Lann's processes collect the numbers that pass until their own returns, which needs links
+//! that keep the order. Here the list travels, as in the lectures, so no order is needed; and of
+//! the list only its best member travels, because nothing else of it is ever asked for. What a node
+//! does that is woken by somebody else's candidacy is an option: `join` sends its own first,
+//! `relay` never does (only starters can win). Whoever has passed a candidacy on as no candidate
+//! does not start any more; the lectures do not say so, and without that two can lead. The
+//! announcement is an option.
 //!
 //! # Known limits
 //! A lost message or a crash, and nobody, or only some, learn of a leader. One election per boot: a

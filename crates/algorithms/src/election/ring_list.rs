@@ -13,9 +13,9 @@
 //! 2002, section 5.4 ("A Ring Algorithm"); the lectures give it with the same two messages.
 //!
 //! # Assumptions
-//! Reliable channels, in any order, with a **known bound** on the delay. Crashes, and recoveries with
-//! nothing kept. Complete graph; the order of the view is the ring, known to all; ranks need not be
-//! known. A failure detector may report crashes; without one, users do ([`Command::Elect`]).
+//! Reliable channels, in any order, with a **known bound** on the delay. Crashes, and recoveries
+//! with nothing kept. Complete graph; the order of the view is the ring, known to all; ranks need
+//! not be known. A failure detector may report crashes; without one, users do ([`Command::Elect`]).
 //!
 //! # Messages
 //! | name | sent when | effect |
@@ -46,22 +46,24 @@
 //! sender starts over, and if the leader died before it was told, whoever ends the round does.
 //!
 //! # Cost
-//! a nodes alive, k starters: a·k ELECTION, a·k COORDINATOR and as many ACK; the lectures' 2(n-1) are
-//! the first two for one dead node. Each dead node costs two messages and two timeouts per round.
-//! Time: 2a delays. Space: the ring, and the lists not yet acknowledged. Lists have up to a members.
+//! a nodes alive, k starters: a·k ELECTION, a·k COORDINATOR and as many ACK; the lectures' 2(n-1)
+//! are the first two for one dead node. Each dead node costs two messages and two timeouts per
+//! round. Time: 2a delays. Space: the ring, and the lists not yet acknowledged. Lists have up to a
+//! members.
 //!
 //! # Deviations
-//! A round is known by who started it and its epoch there, so that several do not mix; the lectures'
-//! messages do not tell them apart. COORDINATOR carries the leader and who has been told instead of
-//! the list, and ends where it finds itself told: the lectures' never ends, and if only the starter
-//! ended it, it would run for ever when the starter dies. The election is held again if the leader
-//! was not told, or is called dead by a detector. The starter's timer is not in the lectures.
+//! A round is known by who started it and its epoch there, so that several do not mix; the
+//! lectures' messages do not tell them apart. COORDINATOR carries the leader and who has been told
+//! instead of the list, and ends where it finds itself told: the lectures' never ends, and if only
+//! the starter ended it, it would run for ever when the starter dies. The election is held again if
+//! the leader was not told, or is called dead by a detector. The starter's timer is not in the
+//! lectures.
 //!
 //! # Known limits
-//! If the bound does not hold, nodes alive are skipped. If a starter and the holder of its list die,
-//! nobody misses the list. When a node comes back *during* an election, a list that has passed it by
-//! can be closed after the one that it sends round itself, and a worse node leads until the next
-//! election: the checker shows it.
+//! If the bound does not hold, nodes alive are skipped. If a starter and the holder of its list
+//! die, nobody misses the list. When a node comes back *during* an election, a list that has passed
+//! it by can be closed after the one that it sends round itself, and a worse node leads until the
+//! next election: the checker shows it.
 
 mod passing;
 mod wire;
