@@ -4,6 +4,7 @@ pub mod bully;
 pub mod bully_broadcast;
 pub mod chang_roberts;
 pub mod chang_roberts_bidirectional;
+pub mod hirschberg_sinclair;
 pub mod lelann;
 pub mod ring_list;
 
@@ -20,6 +21,7 @@ pub use bully::Bully;
 pub use bully_broadcast::BullyBroadcast;
 pub use chang_roberts::ChangRoberts;
 pub use chang_roberts_bidirectional::ChangRobertsBidirectional;
+pub use hirschberg_sinclair::HirschbergSinclair;
 pub use lelann::LeLann;
 pub use ring_list::RingList;
 
@@ -30,6 +32,7 @@ crate::catalogue::catalogue! { Election:
     LeLann,
     ChangRoberts,
     ChangRobertsBidirectional,
+    HirschbergSinclair,
 }
 
 /// The family of leader election.
