@@ -5,6 +5,7 @@ pub mod bully_broadcast;
 pub mod chang_roberts;
 pub mod chang_roberts_bidirectional;
 pub mod hirschberg_sinclair;
+pub mod itai_rodeh;
 pub mod lelann;
 pub mod ring_list;
 
@@ -22,6 +23,7 @@ pub use bully_broadcast::BullyBroadcast;
 pub use chang_roberts::ChangRoberts;
 pub use chang_roberts_bidirectional::ChangRobertsBidirectional;
 pub use hirschberg_sinclair::HirschbergSinclair;
+pub use itai_rodeh::ItaiRodeh;
 pub use lelann::LeLann;
 pub use ring_list::RingList;
 
@@ -33,6 +35,7 @@ crate::catalogue::catalogue! { Election:
     ChangRoberts,
     ChangRobertsBidirectional,
     HirschbergSinclair,
+    ItaiRodeh,
 }
 
 /// The family of leader election.
