@@ -301,10 +301,11 @@ impl BullyBroadcast {
         let silenced = self.suppress && best > self.me;
         let asked = !sent || (opens && !flaw!(SendOnce));
         let answers = theirs < self.me && asked && !silenced && !flaw!(NobodyAnswers);
-        let step = if answers { "answer" } else { "listen" };
-        cx.trace(step, &[("id", u64::from(theirs.rank.id()))]);
         if answers {
+            cx.trace("answer", &[("id", u64::from(theirs.rank.id()))]);
             self.broadcast(cx, false);
+        } else {
+            cx.trace("listen", &[("id", u64::from(theirs.rank.id()))]);
         }
         self.leader = None;
         self.phase = Phase::Electing { best, sent: sent || answers };
