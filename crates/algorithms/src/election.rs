@@ -8,6 +8,8 @@ pub mod hirschberg_sinclair;
 pub mod itai_rodeh;
 pub mod lelann;
 pub mod ring_list;
+mod links;
+pub mod tree_echo;
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -26,6 +28,7 @@ pub use hirschberg_sinclair::HirschbergSinclair;
 pub use itai_rodeh::ItaiRodeh;
 pub use lelann::LeLann;
 pub use ring_list::RingList;
+pub use tree_echo::TreeEcho;
 
 crate::catalogue::catalogue! { Election:
     Bully,
@@ -36,6 +39,7 @@ crate::catalogue::catalogue! { Election:
     ChangRobertsBidirectional,
     HirschbergSinclair,
     ItaiRodeh,
+    TreeEcho,
 }
 
 /// The family of leader election.

@@ -1,0 +1,396 @@
+//! Wake the whole tree, let the best rank of each branch run inwards, and where two of them meet
+//! tell everybody.
+//!
+//! # Idea
+//! On a tree every link cuts the nodes in two, so the best of one side can be told to the other
+//! side in a single message. Explorers wake the tree from wherever somebody starts. At the leaves
+//! they turn into echoes: whoever has heard from all neighbours but one knows the best of its side
+//! and echoes it to that last one. The difficulty is that there is no root, and the echoes run
+//! towards a middle that nobody knows. But they cannot miss each other: on exactly one link two
+//! echoes meet, both ends of it then know the best of all, and information runs from there back to
+//! the leaves. Any number of nodes may start; their waves merge.
+//!
+//! # Paper
+//! E. J. H. Chang: *Echo Algorithms: Depth Parallel Operations on General Graphs*, IEEE
+//! Transactions on Software Engineering SE-8(4), 1982, pp. 391-401, doi:10.1109/TSE.1982.235573.
+//! Here in the form of the lectures, for trees and with several starters.
+//!
+//! # Assumptions
+//! Reliable channels, in any order. No crashes. No timing. A tree of unknown size; a node knows
+//! only its neighbours; ranks are unique; the membership is static.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | EXPLORER | a node wakes, to all but the one that woke it | the receiver wakes |
+//! | ECHO(rank) | all neighbours but one have echoed, to that one | the best of one side is known |
+//! | INFO(rank) | two echoes met, or INFO came, to all others | everybody knows |
+//!
+//! ```text
+//! 1 - 2 - 3, 2 starts      2 --EXPLORER--> 1, 3
+//!                          1 --ECHO(1)--> 2      3 --ECHO(3)--> 2
+//!                          2 has heard from 1 first: 2 --ECHO(2)--> 3, which knows that it leads
+//!                          2 has sent its echo to 3 and hears 3's: 2 knows, and --INFO(3)--> 1
+//! ```
+//!
+//! # State
+//! | field | lectures |
+//! |---|---|
+//! | `rank`, `best` | the own id, and the maximum of it and all echoes |
+//! | `links` | from whom an echo has come |
+//! | `missing` | k minus the number of echoes |
+//! | `phase` | asleep, awake, echo sent, decided |
+//!
+//! # Safety
+//! `uniqueness`, `agreement`: an echo over a link tells the best of all nodes behind that link.
+//! Whoever decides has the best of one side from its own echo and that of the other side from the
+//! echo that met it, so that every decision is for the best of all.
+//!
+//! # Liveness
+//! `termination`: all nodes wake. As long as nobody decides, N nodes send one echo each over N-1
+//! links, so two echoes meet; the information reaches everybody else.
+//!
+//! # Cost
+//! N nodes, M starters: EXPLORER N-2+M, ECHO N, INFO N-2, together 3N+M-4. Space: a rank, and a bit
+//! per neighbour.
+//!
+//! # Deviations
+//! Whatever wakes a node excuses it from sending an explorer there, also when it is an echo that
+//! has overtaken an explorer; the lectures send one there too, which nobody needs. A leaf that
+//! starts sends EXPLORER and ECHO; they could be merged. If any leader will do, one of the two nodes
+//! where the echoes met could be taken at once; here the best of all leads.
+//!
+//! # Known limits
+//! A crash or a lost message, and the echoes do not meet. One election per boot: who is asked when
+//! awake does nothing further.
+
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Options, Paper,
+    Protocol, Refusal, Shape, Timing,
+};
+
+use super::links::Links;
+use super::{Command, Election, Event, Promise, Rank};
+
+impl Algorithm for TreeEcho {
+    type Family = Election;
+    type Config = ();
+
+    const META: Meta = Meta {
+        name: "election/tree-echo",
+        summary: "explorers wake a tree, echoes bring the best inwards, information runs back",
+        paper: Paper {
+            authors: "E. J. H. Chang",
+            title: "Echo Algorithms: Depth Parallel Operations on General Graphs",
+            venue: "IEEE Transactions on Software Engineering SE-8(4)",
+            year: 1982,
+            doi: "10.1109/TSE.1982.235573",
+        },
+        shape: Shape::Tree,
+        channels: Channels::Unordered,
+        timing: Timing::Asynchronous,
+        survives: "no crash, no loss",
+        kinds: &["EXPLORER", "ECHO", "INFO"],
+        options: &[],
+        costs: &[
+            Cost { what: "messages, one starts", formula: "3N-3", value: |n| 3.0 * n - 3.0 },
+            Cost { what: "messages, all start", formula: "4N-4", value: |n| 4.0 * n - 4.0 },
+        ],
+        source: include_str!("tree_echo.rs"),
+    };
+
+    fn promise((): &()) -> Promise {
+        Promise { everyone_told: true }
+    }
+
+    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
+        Ok(())
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let rank = boot.setup.ranks[boot.me];
+        Self {
+            rank,
+            best: rank,
+            links: Links::new(boot.neighbours, &Heard::Nothing),
+            missing: boot.neighbours.len() as u32,
+            phase: Phase::Asleep,
+        }
+    }
+}
+
+/// What nodes send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Msg {
+    /// Wake up.
+    Explorer,
+    /// This is the best of my side.
+    Echo(Rank),
+    /// This one leads.
+    Info(Rank),
+}
+
+impl Message for Msg {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Explorer => "EXPLORER",
+            Self::Echo(_) => "ECHO",
+            Self::Info(_) => "INFO",
+        }
+    }
+}
+
+/// A node of the election with explorers, echoes and information.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TreeEcho {
+    /// What it offers.
+    rank: Rank,
+    /// The best of its own rank and all echoes.
+    best: Rank,
+    /// Its neighbours, and whether they have echoed.
+    links: Links<Heard>,
+    /// How many neighbours have not echoed. Invariant: so many notes in `links` say so.
+    missing: u32,
+    /// How far it is.
+    phase: Phase,
+}
+
+/// What has come from a neighbour.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Heard {
+    /// No echo yet.
+    Nothing,
+    /// Its echo.
+    Echo,
+}
+
+/// How far a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    /// It has neither sent nor heard anything.
+    Asleep,
+    /// It waits for echoes. Invariant: more than one is missing.
+    Awake,
+    /// Its own echo went to this neighbour. Invariant: only that one's echo is missing.
+    Echoed(NodeId),
+    /// It knows who leads.
+    Decided,
+}
+
+impl Protocol for TreeEcho {
+    type Msg = Msg;
+    type Timer = Infallible;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match (command, self.phase) {
+            (Command::Elect, Phase::Asleep) => self.wake(cx, None),
+            (Command::Elect, _) => cx.trace("underway", &[]),
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
+        match (msg, self.phase) {
+            (Msg::Explorer, Phase::Asleep) => self.wake(cx, Some(from)),
+            (Msg::Echo(theirs), phase) => {
+                if phase == Phase::Asleep {
+                    self.wake(cx, Some(from));
+                }
+                self.hear(cx, from, theirs);
+            }
+            (Msg::Info(leader), Phase::Echoed(_)) => self.learn(cx, from, leader),
+            (Msg::Explorer | Msg::Info(_), _) => cx.trace("ignore", &[]),
+        }
+    }
+
+    fn assert_invariants(&self) {
+        let missing = self.links.iter().filter(|(_, heard)| **heard == Heard::Nothing).count();
+        assert_eq!(missing, self.missing as usize, "echoes are counted");
+        match self.phase {
+            Phase::Awake => assert!(missing > 1, "whoever misses one echo has sent its own"),
+            Phase::Echoed(to) => {
+                let still = self.links.note(to) == Some(&Heard::Nothing);
+                assert!(missing == 1 && still, "the echo goes where the last one comes from");
+            }
+            Phase::Asleep | Phase::Decided => {}
+        }
+    }
+}
+
+impl TreeEcho {
+    /// Sends explorers to all but the one that woke it.
+    fn wake(&mut self, cx: &mut Ctx<'_, Self>, by: Option<NodeId>) {
+        self.phase = Phase::Awake;
+        cx.trace("wake", &[("id", u64::from(self.rank.id()))]);
+        for (to, _) in self.links.iter().filter(|(to, _)| Some(*to) != by) {
+            cx.send(to, Msg::Explorer);
+        }
+        self.try_echo(cx);
+    }
+
+    /// If all neighbours but one have echoed, sends its own echo to that one.
+    fn try_echo(&mut self, cx: &mut Ctx<'_, Self>) {
+        if self.missing > 1 {
+            return;
+        }
+        let Some(last) = self.links.find(&Heard::Nothing) else { return self.decide(cx, None) };
+        self.phase = Phase::Echoed(last);
+        let best = if flaw!(EchoOwnRank) { self.rank } else { self.best };
+        cx.trace("echo", &[("id", u64::from(best.id()))]);
+        cx.send(last, Msg::Echo(best));
+    }
+
+    /// Takes in the best of another side.
+    fn hear(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
+        let Some(heard @ Heard::Nothing) = self.links.note_mut(from) else {
+            return cx.trace("ignore", &[]);
+        };
+        *heard = Heard::Echo;
+        self.missing -= 1;
+        self.best = self.best.max(theirs);
+        cx.trace("hear", &[("id", u64::from(theirs.id())), ("missing", self.missing.into())]);
+        match self.phase {
+            Phase::Echoed(_) => self.decide(cx, Some(from)),
+            Phase::Asleep | Phase::Awake => self.try_echo(cx),
+            Phase::Decided => {}
+        }
+    }
+
+    /// Two echoes have met here, or there is nobody else: the best of all is known.
+    fn decide(&mut self, cx: &mut Ctx<'_, Self>, met: Option<NodeId>) {
+        cx.trace("decide", &[("id", u64::from(self.best.id()))]);
+        self.tell(cx, met, self.best);
+    }
+
+    /// The information comes by.
+    fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
+        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        self.tell(cx, Some(from), leader);
+    }
+
+    /// Tells the user, and all neighbours but the one from where it is known.
+    fn tell(&mut self, cx: &mut Ctx<'_, Self>, known_by: Option<NodeId>, leader: Rank) {
+        self.phase = Phase::Decided;
+        let leads = leader == self.rank;
+        cx.emit(if leads { Event::Leading(leader) } else { Event::Following(leader) });
+        for (to, _) in self.links.iter().filter(|(to, _)| Some(*to) != known_by) {
+            if flaw!(LeavesAreNotTold) && self.links.len() == 2 {
+                continue;
+            }
+            cx.send(to, Msg::Info(leader));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use quorate_check::Plan;
+    use quorate_core::{NodeSet, Scene};
+    use quorate_sim::topology::Named;
+    use quorate_sim::{Draw, Faults, Network};
+
+    use super::*;
+    use crate::election::{Criterion, Initiators, Setup};
+    use crate::testing::{self, Log, node};
+
+    fn scene(shape: &Named, ids: &[u32]) -> Scene<TreeEcho> {
+        let topology = shape.build(ids.len(), ids[0].into()).unwrap();
+        Scene::new(topology, Setup::with_ids(ids, Criterion::Highest), ())
+    }
+
+    fn users(starters: &[u32]) -> Initiators {
+        Initiators::at_once(starters.iter().map(|&number| node(number)).collect())
+    }
+
+    fn elect(shape: &Named, ids: &[u32], starters: &[u32]) -> Log {
+        let network = Network::default();
+        let scene = scene(shape, ids);
+        testing::run(&scene, users(starters), &network, &Faults::default(), |_| {})
+    }
+
+    fn counts(log: &Log) -> (u64, u64, u64) {
+        (log.count("EXPLORER"), log.count("ECHO"), log.count("INFO"))
+    }
+
+    #[test]
+    fn the_path_of_five() {
+        let ids = [1, 2, 3, 4, 5];
+        let log = elect(&Named::Path, &ids, &[3]);
+        assert_eq!(counts(&log), (4, 5, 3));
+        assert_eq!(log.told_of("Leading"), [(6.0, 5)]);
+        let sent = [
+            ["EXPLORER 3>2", "EXPLORER 3>4", "EXPLORER 2>1", "EXPLORER 4>5"],
+            ["ECHO 1>2", "ECHO 5>4", "ECHO 2>3", "ECHO 4>3"],
+            ["ECHO 3>4", "INFO 3>2", "INFO 2>1", "INFO 4>5"],
+        ];
+        let mut expected = sent.concat();
+        let mut sent = log.sent;
+        assert_eq!(sent[..9], expected[..9]);
+        // INFO 2>1 and 4>5 are of the same instant.
+        sent.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(sent, expected);
+        assert_eq!(counts(&elect(&Named::Path, &ids, &ids)), (8, 5, 3));
+    }
+
+    #[test]
+    fn the_cost_is_that_of_the_lectures_on_any_tree_for_any_starters_in_any_order() {
+        for seed in 0..400 {
+            let mut draw = Draw::new(seed, 9);
+            let count = 2 + draw.below(40) as u32;
+            let mut ids: Vec<u32> = (1..=count).collect();
+            draw.shuffle(&mut ids);
+            let mut starters: Vec<u32> = (1..=count).collect();
+            draw.shuffle(&mut starters);
+            starters.truncate(1 + draw.below(count.into()) as usize);
+            let scene = scene(&Named::RandomTree, &ids);
+            let latency = "uniform:0.1..3".parse().unwrap();
+            let network = Network { latency, ..Network::default() };
+            let log = testing::run(&scene, users(&starters), &network, &Faults::default(), |_| {});
+            let (n, m) = (u64::from(count), starters.len() as u64);
+            assert_eq!(counts(&log), (n - 2 + m, n, n - 2));
+            let best = ids.iter().position(|&id| id == count).unwrap() as u32 + 1;
+            assert_eq!(log.told_of("Leading")[0].1, best);
+        }
+    }
+
+    #[test]
+    fn one_node_leads_itself() {
+        let log = elect(&Named::Path, &[7], &[1]);
+        assert_eq!((log.report.messages, log.told_of("Leading")), (0, Vec::from([(0.0, 1)])));
+    }
+
+    #[test]
+    fn every_interleaving_holds_also_with_a_message_twice() {
+        let states = |shape: &Named, plan: &Plan| {
+            let scene = scene(shape, &[2, 4, 1, 3]);
+            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
+        };
+        let once = Plan::default();
+        let twice = Plan { duplicates: 1, ..Plan::default() };
+        let found = [Named::Path, Named::Star].map(|s| [states(&s, &once), states(&s, &twice)]);
+        assert_eq!(found, [[7_294, 70_477], [8_328, 82_930]]);
+    }
+
+    #[test]
+    fn mistakes_are_caught_in_the_fewest_steps() {
+        let catch = |mistake| {
+            let scene = scene(&Named::Path, &[3, 1, 2]);
+            let (violation, records) =
+                testing::catch(mistake, &scene, &users(&[2]), &Plan::default());
+            (violation.property, records)
+        };
+        assert_eq!(catch("LeavesAreNotTold"), ("termination", 10));
+        assert_eq!(catch("EchoOwnRank"), ("uniqueness", 10));
+    }
+}
