@@ -10,6 +10,7 @@ pub mod lelann;
 pub mod ring_list;
 mod links;
 pub mod tree_echo;
+pub mod tree_saturation;
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -29,6 +30,7 @@ pub use itai_rodeh::ItaiRodeh;
 pub use lelann::LeLann;
 pub use ring_list::RingList;
 pub use tree_echo::TreeEcho;
+pub use tree_saturation::TreeSaturation;
 
 crate::catalogue::catalogue! { Election:
     Bully,
@@ -40,6 +42,7 @@ crate::catalogue::catalogue! { Election:
     HirschbergSinclair,
     ItaiRodeh,
     TreeEcho,
+    TreeSaturation,
 }
 
 /// The family of leader election.

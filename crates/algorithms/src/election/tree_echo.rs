@@ -57,8 +57,8 @@
 //! # Deviations
 //! Whatever wakes a node excuses it from sending an explorer there, also when it is an echo that
 //! has overtaken an explorer; the lectures send one there too, which nobody needs. A leaf that
-//! starts sends EXPLORER and ECHO; they could be merged. If any leader will do, one of the two nodes
-//! where the echoes met could be taken at once; here the best of all leads.
+//! starts sends EXPLORER and ECHO; they could be merged. If any leader will do, one of the two
+//! nodes where the echoes met could be taken at once; here the best of all leads.
 //!
 //! # Known limits
 //! A crash or a lost message, and the echoes do not meet. One election per boot: who is asked when

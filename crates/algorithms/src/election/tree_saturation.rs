@@ -1,0 +1,467 @@
+//! Let the best rank run inwards from the leaves of a tree; whoever hears from all its neighbours
+//! knows the winner.
+//!
+//! # Idea
+//! A leaf has only one neighbour, so it can make its proposal at once; an inner node waits for the
+//! proposals of all neighbours but one and passes the best of them and itself on to that last one.
+//! Step by step the tree is saturated from the outside. The last proposal arrives at a node that
+//! has already made its own, over the same link, and that node knows the best of all: it sends WIN
+//! back outwards. Whoever begins, the leaves have to know that an election is on: that is a wave of
+//! its own, before the others.
+//!
+//! # Paper
+//! N. Santoro: *Design and Analysis of Distributed Algorithms*, Wiley, 2006, section 2.6
+//! (saturation), doi:10.1002/0470072644. Here in the form of the lectures.
+//!
+//! # Assumptions
+//! Reliable channels, in any order. No crashes. No timing. A tree of unknown size; a node knows
+//! only its neighbours; ranks are unique; the membership is static.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | WAKE | a node wakes, to all but the one that woke it | an election is on |
+//! | PROPOSAL(rank) | all neighbours but one have proposed, to that one | the best of one side |
+//! | WIN(rank) | all neighbours have proposed, or WIN came, to all others | everybody knows |
+//!
+//! ```text
+//! 1 - 2 - 3, all know       1 --PROPOSAL(1)--> 2     3 --PROPOSAL(3)--> 2
+//!                           2 has heard from 1 first: 2 --PROPOSAL(2)--> 3, which wins
+//!                           2 has heard from all: 2 --WIN(3)--> 1
+//! ```
+//!
+//! # State
+//! | field | lectures |
+//! |---|---|
+//! | `rank`, `best` | the own id, and the extremum of it and all proposals |
+//! | `links` | who has proposed |
+//! | `missing` | how many proposals are to come |
+//! | `phase` | asleep, awake, proposed, decided |
+//!
+//! # Safety
+//! `uniqueness`, `agreement`: a proposal over a link tells the best of all nodes behind that link.
+//! Whoever has all proposals has the best of all.
+//!
+//! # Liveness
+//! `termination`: all leaves propose. N proposals over N-1 links meet on one of them, and its two
+//! ends know the winner and tell everybody else.
+//!
+//! # Cost
+//! N nodes: PROPOSAL N, WIN N-2, together 2(N-1). The lectures add N messages that tell everybody
+//! to begin; along the edges and with M starters WAKE costs N-2+M. Time: h round trips for a tree
+//! of height h that is awake. Space: a rank, and a bit per neighbour.
+//!
+//! # Deviations
+//! The lectures tell everybody of the election in N messages from outside, "to all or along the
+//! edges; the leaves suffice". Here whoever is asked by its user tells its neighbours, and so on
+//! (`wake=edges`), which is one message fewer for one starter and as many for two. With
+//! `wake=leaves` nobody is told: the users of all leaves but one must ask, and proposals wake the
+//! rest, that leaf included.
+//! The lectures elect the lowest; here the rank says which end wins. Repair of the tree after a
+//! fault is not included.
+//!
+//! # Known limits
+//! A crash or a lost message, and the proposals do not meet. With `wake=leaves` an election in
+//! which two leaves are not asked does not end, and asking an inner node does nothing. One election
+//! per boot: who is asked when awake does nothing further.
+
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
+    Paper, Protocol, Refusal, Shape, Timing,
+};
+
+use super::links::Links;
+use super::{Command, Election, Event, Promise, Rank};
+
+impl Algorithm for TreeSaturation {
+    type Family = Election;
+    type Config = Config;
+
+    const META: Meta = Meta {
+        name: "election/tree-saturation",
+        summary: "proposals run inwards from a tree's leaves; where two meet, the winner is known",
+        paper: Paper {
+            authors: "N. Santoro",
+            title: "Design and Analysis of Distributed Algorithms",
+            venue: "Wiley",
+            year: 2006,
+            doi: "10.1002/0470072644",
+        },
+        shape: Shape::Tree,
+        channels: Channels::Unordered,
+        timing: Timing::Asynchronous,
+        survives: "no crash, no loss",
+        kinds: &["WAKE", "PROPOSAL", "WIN"],
+        options: &[OptionSpec {
+            name: "wake",
+            values: "edges|leaves",
+            default: "edges",
+            help: "who tells the leaves that an election is on: whoever is asked, along the edges, \
+                   or the users of all leaves but one",
+        }],
+        costs: &[
+            Cost {
+                what: "messages without waking up",
+                formula: "2(N-1)",
+                value: |n| 2.0 * (n - 1.0),
+            },
+            Cost {
+                what: "messages, everybody woken from outside",
+                formula: "2(N-1)+N",
+                value: |n| 2.0 * (n - 1.0) + n,
+            },
+            Cost { what: "messages, one starts", formula: "3(N-1)", value: |n| 3.0 * (n - 1.0) },
+            Cost { what: "messages, all start", formula: "4(N-1)", value: |n| 4.0 * (n - 1.0) },
+        ],
+        source: include_str!("tree_saturation.rs"),
+    };
+
+    fn promise(_: &Config) -> Promise {
+        Promise { everyone_told: true }
+    }
+
+    fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
+        let wakes = [("edges", Wake::Edges), ("leaves", Wake::Leaves)];
+        Ok(Config { wake: options.choice("wake", &wakes, Wake::default())? })
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let rank = boot.setup.ranks[boot.me];
+        Self {
+            rank,
+            best: rank,
+            wake: boot.config.wake,
+            links: Links::new(boot.neighbours, &Heard::Nothing),
+            missing: boot.neighbours.len() as u32,
+            phase: Phase::Asleep,
+        }
+    }
+}
+
+/// The options.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Config {
+    /// Who tells the leaves that an election is on?
+    pub wake: Wake,
+}
+
+/// Who tells the leaves that an election is on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Wake {
+    /// Whoever is asked, along the edges.
+    #[default]
+    Edges,
+    /// The users of all leaves but one.
+    Leaves,
+}
+
+/// What nodes send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Msg {
+    /// An election is on.
+    Wake,
+    /// This is the best of my side.
+    Proposal(Rank),
+    /// This one leads.
+    Win(Rank),
+}
+
+impl Message for Msg {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Wake => "WAKE",
+            Self::Proposal(_) => "PROPOSAL",
+            Self::Win(_) => "WIN",
+        }
+    }
+}
+
+/// A node of the election by saturation.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TreeSaturation {
+    /// What it offers.
+    rank: Rank,
+    /// The best of its own rank and all proposals.
+    best: Rank,
+    /// Who tells the leaves that an election is on.
+    wake: Wake,
+    /// Its neighbours, and whether they have proposed.
+    links: Links<Heard>,
+    /// How many neighbours have not proposed. Invariant: so many notes in `links` say so.
+    missing: u32,
+    /// How far it is.
+    phase: Phase,
+}
+
+/// What has come from a neighbour.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Heard {
+    /// No proposal yet.
+    Nothing,
+    /// Its proposal.
+    Proposal,
+}
+
+/// How far a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    /// It has neither sent nor heard anything.
+    Asleep,
+    /// It waits for proposals. Invariant: more than one is missing.
+    Awake,
+    /// Its own proposal went to this neighbour. Invariant: only that one's proposal is missing.
+    Proposed(NodeId),
+    /// It knows who leads.
+    Decided,
+}
+
+impl Protocol for TreeSaturation {
+    type Msg = Msg;
+    type Timer = Infallible;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match (command, self.phase) {
+            (Command::Elect, Phase::Asleep) if self.may_begin() => self.wake(cx, None),
+            (Command::Elect, Phase::Asleep) => cx.trace("wait for leaves", &[]),
+            (Command::Elect, _) => cx.trace("underway", &[]),
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
+        match (msg, self.phase) {
+            (Msg::Wake, Phase::Asleep) => self.wake(cx, Some(from)),
+            (Msg::Proposal(theirs), phase) => {
+                if phase == Phase::Asleep {
+                    self.wake(cx, Some(from));
+                }
+                self.hear(cx, from, theirs);
+            }
+            (Msg::Win(leader), Phase::Proposed(_)) => self.learn(cx, from, leader),
+            (Msg::Wake | Msg::Win(_), _) => cx.trace("ignore", &[]),
+        }
+    }
+
+    fn assert_invariants(&self) {
+        let missing = self.links.iter().filter(|(_, heard)| **heard == Heard::Nothing).count();
+        assert_eq!(missing, self.missing as usize, "proposals are counted");
+        match self.phase {
+            Phase::Awake => assert!(missing > 1, "whoever misses one proposal has sent its own"),
+            Phase::Proposed(to) => {
+                let still = self.links.note(to) == Some(&Heard::Nothing);
+                assert!(missing == 1 && still, "the proposal goes where the last one comes from");
+            }
+            Phase::Asleep | Phase::Decided => {}
+        }
+    }
+}
+
+impl TreeSaturation {
+    /// Is being asked of any use here?
+    fn may_begin(&self) -> bool {
+        self.wake == Wake::Edges || self.links.len() < 2
+    }
+
+    /// An election is on: tells all but the one that told it.
+    fn wake(&mut self, cx: &mut Ctx<'_, Self>, by: Option<NodeId>) {
+        self.phase = Phase::Awake;
+        cx.trace("wake", &[("id", u64::from(self.rank.id()))]);
+        if self.wake == Wake::Edges {
+            for (to, _) in self.links.iter().filter(|(to, _)| Some(*to) != by) {
+                cx.send(to, Msg::Wake);
+            }
+        }
+        self.try_to_propose(cx);
+    }
+
+    /// If all neighbours but one have proposed, sends its own proposal to that one.
+    fn try_to_propose(&mut self, cx: &mut Ctx<'_, Self>) {
+        if self.missing > 1 {
+            return;
+        }
+        let Some(last) = self.links.find(&Heard::Nothing) else { return self.decide(cx, None) };
+        self.phase = Phase::Proposed(last);
+        let best = if flaw!(ProposeOwnRank) { self.rank } else { self.best };
+        cx.trace("propose", &[("id", u64::from(best.id()))]);
+        cx.send(last, Msg::Proposal(best));
+    }
+
+    /// Takes in the best of another side.
+    fn hear(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
+        let Some(heard @ Heard::Nothing) = self.links.note_mut(from) else {
+            return cx.trace("ignore", &[]);
+        };
+        *heard = Heard::Proposal;
+        self.missing -= 1;
+        self.best = self.best.max(theirs);
+        cx.trace("hear", &[("id", u64::from(theirs.id())), ("missing", self.missing.into())]);
+        match self.phase {
+            Phase::Proposed(_) => self.decide(cx, Some(from)),
+            Phase::Asleep | Phase::Awake => self.try_to_propose(cx),
+            Phase::Decided => {}
+        }
+    }
+
+    /// All neighbours have proposed: the winner is known.
+    fn decide(&mut self, cx: &mut Ctx<'_, Self>, met: Option<NodeId>) {
+        cx.trace("decide", &[("id", u64::from(self.best.id()))]);
+        self.tell(cx, met, self.best);
+    }
+
+    /// The winner is told.
+    fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
+        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        self.tell(cx, Some(from), leader);
+    }
+
+    /// Tells the user, and all neighbours but the one from where it is known.
+    fn tell(&mut self, cx: &mut Ctx<'_, Self>, known_by: Option<NodeId>, leader: Rank) {
+        self.phase = Phase::Decided;
+        let leads = leader == self.rank;
+        cx.emit(if leads { Event::Leading(leader) } else { Event::Following(leader) });
+        for (to, _) in self.links.iter().filter(|(to, _)| Some(*to) != known_by) {
+            if flaw!(LeavesAreNotTold) && self.links.len() == 2 {
+                continue;
+            }
+            cx.send(to, Msg::Win(leader));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use quorate_check::Plan;
+    use quorate_core::{NodeSet, Scene};
+    use quorate_sim::topology::Named;
+    use quorate_sim::{Draw, Faults, Network};
+
+    use super::*;
+    use crate::election::{Criterion, Initiators, Setup};
+    use crate::testing::{self, Log, node};
+
+    const LEAVES: Config = Config { wake: Wake::Leaves };
+
+    fn scene(shape: &Named, ids: &[u32], config: Config) -> Scene<TreeSaturation> {
+        let topology = shape.build(ids.len(), ids[0].into()).unwrap();
+        Scene::new(topology, Setup::with_ids(ids, Criterion::Highest), config)
+    }
+
+    fn users(starters: &[u32]) -> Initiators {
+        Initiators::at_once(starters.iter().map(|&number| node(number)).collect())
+    }
+
+    fn elect(shape: &Named, ids: &[u32], config: Config, starters: &[u32]) -> Log {
+        let network = Network::default();
+        let scene = scene(shape, ids, config);
+        testing::run(&scene, users(starters), &network, &Faults::default(), |_| {})
+    }
+
+    fn counts(log: &Log) -> (u64, u64, u64) {
+        (log.count("WAKE"), log.count("PROPOSAL"), log.count("WIN"))
+    }
+
+    /// 8 messages, and 5 to wake everybody: along the edges that is two starters.
+    #[test]
+    fn the_path_and_the_star_of_five() {
+        let ids = [1, 2, 3, 4, 5];
+        for shape in [Named::Path, Named::Star] {
+            assert_eq!(counts(&elect(&shape, &ids, LEAVES, &ids)), (0, 5, 3));
+            let edges = |starters| counts(&elect(&shape, &ids, Config::default(), starters));
+            assert_eq!(edges(&[3]), (4, 5, 3));
+            assert_eq!(edges(&[2, 3]), (5, 5, 3));
+            assert_eq!(edges(&ids), (8, 5, 3));
+        }
+    }
+
+    /// "Delay h·RTT": a tree of height h, everybody awake.
+    #[test]
+    fn the_time_is_a_round_trip_per_level() {
+        for height in 1..8 {
+            let ids: Vec<u32> = (1..2 << height).collect();
+            let log = elect(&Named::Tree(2), &ids, LEAVES, &ids);
+            let last = log.told.iter().map(|told| told.0).fold(0.0, f64::max);
+            assert_eq!(last, f64::from(2 * height));
+        }
+    }
+
+    #[test]
+    fn the_cost_is_that_of_the_lectures_on_any_tree_for_any_starters_in_any_order() {
+        for seed in 0..300 {
+            let mut draw = Draw::new(seed, 9);
+            let count = 2 + draw.below(40) as u32;
+            let mut ids: Vec<u32> = (1..=count).collect();
+            draw.shuffle(&mut ids);
+            let mut starters: Vec<u32> = (1..=count).collect();
+            draw.shuffle(&mut starters);
+            let (n, m) = (u64::from(count), 1 + draw.below(count.into()));
+            let latency = "uniform:0.1..3".parse().unwrap();
+            let network = Network { latency, ..Network::default() };
+            let run = |config, starters: &[u32]| {
+                let scene = scene(&Named::RandomTree, &ids, config);
+                let log =
+                    testing::run(&scene, users(starters), &network, &Faults::default(), |_| {});
+                let best = ids.iter().position(|&id| id == count).unwrap() as u32 + 1;
+                assert_eq!(log.told_of("Leading")[0].1, best);
+                counts(&log)
+            };
+            assert_eq!(run(LEAVES, &starters), (0, n, n - 2));
+            assert_eq!(run(Config::default(), &starters[..m as usize]), (n - 2 + m, n, n - 2));
+        }
+    }
+
+    /// See *Known limits*. The centre makes its proposal to the last leaf, and so wakes it.
+    #[test]
+    fn without_wake_up_all_leaves_but_one_must_be_asked() {
+        let scene = scene(&Named::Star, &[1, 2, 3, 4], LEAVES);
+        let network = Network::default();
+        let holds = |starters| {
+            let faults = Faults::default();
+            testing::run_unjudged(&scene, users(starters), &network, &faults, |_| {}).report.holds()
+        };
+        assert!(holds(&[2, 3, 4]) && holds(&[2, 4]) && holds(&[1, 3, 4]));
+        assert!(!holds(&[1]) && !holds(&[1, 2]) && !holds(&[2]));
+    }
+
+    #[test]
+    fn one_node_leads_itself() {
+        let log = elect(&Named::Path, &[7], LEAVES, &[1]);
+        assert_eq!((log.report.messages, log.told_of("Leading")), (0, Vec::from([(0.0, 1)])));
+    }
+
+    #[test]
+    fn every_interleaving_holds_also_with_a_message_twice() {
+        let states = |shape: &Named, config, plan: &Plan| {
+            let scene = scene(shape, &[2, 4, 1, 3], config);
+            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
+        };
+        let once = Plan::default();
+        let twice = Plan { duplicates: 1, ..Plan::default() };
+        let found = [Named::Path, Named::Star].map(|shape| {
+            let states = |config, plan| states(&shape, config, plan);
+            [states(LEAVES, &twice), states(Config::default(), &once)]
+        });
+        assert_eq!(found, [[1_104, 7_294], [850, 8_328]]);
+    }
+
+    #[test]
+    fn mistakes_are_caught_in_the_fewest_steps() {
+        let catch = |mistake| {
+            let scene = scene(&Named::Path, &[3, 1, 2], LEAVES);
+            let (violation, records) =
+                testing::catch(mistake, &scene, &users(&[1, 3]), &Plan::default());
+            (violation.property, records)
+        };
+        assert_eq!(catch("LeavesAreNotTold"), ("termination", 9));
+        assert_eq!(catch("ProposeOwnRank"), ("uniqueness", 9));
+    }
+}
