@@ -9,6 +9,7 @@ pub mod itai_rodeh;
 pub mod lelann;
 pub mod ring_list;
 mod links;
+pub mod tree_dfs;
 pub mod tree_echo;
 pub mod tree_saturation;
 
@@ -29,6 +30,7 @@ pub use hirschberg_sinclair::HirschbergSinclair;
 pub use itai_rodeh::ItaiRodeh;
 pub use lelann::LeLann;
 pub use ring_list::RingList;
+pub use tree_dfs::TreeDfs;
 pub use tree_echo::TreeEcho;
 pub use tree_saturation::TreeSaturation;
 
@@ -41,6 +43,7 @@ crate::catalogue::catalogue! { Election:
     ChangRobertsBidirectional,
     HirschbergSinclair,
     ItaiRodeh,
+    TreeDfs,
     TreeEcho,
     TreeSaturation,
 }
