@@ -1,5 +1,6 @@
 //! Leader election: one winner, known to all who are to know.
 
+pub mod adoption;
 pub mod bully;
 pub mod bully_broadcast;
 pub mod chang_roberts;
@@ -22,6 +23,7 @@ use quorate_core::{
     Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Violation, Wait, Workload,
 };
 
+pub use adoption::Adoption;
 pub use bully::Bully;
 pub use bully_broadcast::BullyBroadcast;
 pub use chang_roberts::ChangRoberts;
@@ -46,6 +48,7 @@ crate::catalogue::catalogue! { Election:
     TreeDfs,
     TreeEcho,
     TreeSaturation,
+    Adoption,
 }
 
 /// The family of leader election.

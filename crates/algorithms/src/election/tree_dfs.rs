@@ -54,9 +54,9 @@
 //!
 //! # Deviations
 //! The lectures have one starter. Several are told apart by rank as in their traversal of graphs.
-//! Whoever has been called does not start any more, as a call will come to its end anyway. Informing is
-//! an option there; here at least the leader is told, since a leader that does not know of it does
-//! not lead: those on the way to it learn it too.
+//! Whoever has been called does not start any more, as a call will come to its end anyway.
+//! Informing is an option there; here at least the leader is told, since a leader that does not
+//! know of it does not lead: those on the way to it learn it too.
 //!
 //! # Known limits
 //! A crash or a lost message, and the call does not return. One election per boot: who is asked
