@@ -9,6 +9,7 @@ pub mod hirschberg_sinclair;
 pub mod itai_rodeh;
 pub mod lelann;
 pub mod ring_list;
+pub mod floodmax;
 mod links;
 pub mod tree_dfs;
 pub mod tree_echo;
@@ -32,6 +33,7 @@ pub use hirschberg_sinclair::HirschbergSinclair;
 pub use itai_rodeh::ItaiRodeh;
 pub use lelann::LeLann;
 pub use ring_list::RingList;
+pub use floodmax::FloodMax;
 pub use tree_dfs::TreeDfs;
 pub use tree_echo::TreeEcho;
 pub use tree_saturation::TreeSaturation;
@@ -48,6 +50,7 @@ crate::catalogue::catalogue! { Election:
     TreeDfs,
     TreeEcho,
     TreeSaturation,
+    FloodMax,
     Adoption,
 }
 

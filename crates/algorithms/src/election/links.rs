@@ -43,6 +43,11 @@ impl<T: Clone + PartialEq> Links<T> {
         self.0.iter().map(|(to, note)| (*to, note))
     }
 
+    /// All notes, to be changed.
+    pub(super) fn notes_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().map(|(_, note)| note)
+    }
+
     fn place(&self, to: NodeId) -> Option<usize> {
         self.0.binary_search_by_key(&to, |(to, _)| *to).ok()
     }
