@@ -10,6 +10,7 @@ pub mod itai_rodeh;
 pub mod lelann;
 pub mod ring_list;
 pub mod floodmax;
+pub mod graph_dfs;
 mod links;
 pub mod tree_dfs;
 pub mod tree_echo;
@@ -34,6 +35,7 @@ pub use itai_rodeh::ItaiRodeh;
 pub use lelann::LeLann;
 pub use ring_list::RingList;
 pub use floodmax::FloodMax;
+pub use graph_dfs::GraphDfs;
 pub use tree_dfs::TreeDfs;
 pub use tree_echo::TreeEcho;
 pub use tree_saturation::TreeSaturation;
@@ -51,6 +53,7 @@ crate::catalogue::catalogue! { Election:
     TreeEcho,
     TreeSaturation,
     FloodMax,
+    GraphDfs,
     Adoption,
 }
 

@@ -22,6 +22,11 @@ impl<T: Clone + PartialEq> Links<T> {
         self.0.len()
     }
 
+    /// The one in position `index`, if there are so many.
+    pub(super) fn at(&self, index: usize) -> Option<(NodeId, &T)> {
+        self.0.get(index).map(|(to, note)| (*to, note))
+    }
+
     /// The note on the link to this node; none if there is no such link.
     pub(super) fn note(&self, to: NodeId) -> Option<&T> {
         self.0.get(self.place(to)?).map(|(_, note)| note)
