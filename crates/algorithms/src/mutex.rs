@@ -373,6 +373,10 @@ impl Workload<Command, Event> for Users {
         self.wishes_left[node] = 0;
         self.pass_turn(node)
     }
+
+    fn finished(&self) -> bool {
+        self.doing.iter().all(|(node, doing)| *doing == Doing::Other && self.wishes_left[node] == 0)
+    }
 }
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ pub trait Algorithm:
     type Config: Clone + Debug + Default + Send + Sync;
     /// Everything about it that is not its behaviour.
     const META: Meta;
+    /// It goes on when nobody wants anything any more: its runs end when users have nothing to do.
+    const RESTLESS: bool = false;
 
     /// What it promises with these options.
     fn promise(config: &Self::Config) -> <Self::Family as Family>::Promise;

@@ -31,4 +31,9 @@ pub trait Workload<C, E>: Clone + Eq + Hash + Debug + Send + Sync {
     /// The node crashed with its user: an open wish is dropped. Returns another node whose turn it
     /// now is.
     fn crashed(&mut self, node: NodeId) -> Option<NodeId>;
+
+    /// Have all users done what they ever will? Asked only where an algorithm never comes to rest.
+    fn finished(&self) -> bool {
+        false
+    }
 }

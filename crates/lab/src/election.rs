@@ -1,5 +1,7 @@
 //! Leader election in the lab: its arguments, its initiators, its two costs.
 
+use std::collections::VecDeque;
+
 use quorate_algorithms::election::{Command, Criterion, Election, Event, Initiators, Rank, Setup};
 use quorate_core::{Fact, NodeId, NodeSet, PerNode, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
@@ -132,7 +134,7 @@ impl Study for Election {
     type Users = Initiators;
     type Measures = Outcome;
 
-    fn setup(spec: &Spec, _: &Topology) -> Result<Setup, BadInput> {
+    fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
         let ids = spec.election.ids.list(spec)?;
         let criterion = if spec.election.lowest { Criterion::Lowest } else { Criterion::Highest };
         let rank = |node: NodeId| {
@@ -140,7 +142,8 @@ impl Study for Election {
             Rank::new(id, weight, criterion)
         };
         let setup = Setup::with_ranks(PerNode::new(spec.nodes, rank));
-        Ok(Setup { delay_max: spec.latency()?.max(), ..setup })
+        let diameter = diameter(topology).unwrap_or(setup.diameter);
+        Ok(Setup { delay_max: spec.latency()?.max(), diameter, ..setup })
     }
 
     fn users(spec: &Spec, _: &Setup) -> Result<Initiators, BadInput> {
@@ -167,6 +170,40 @@ impl Study for Election {
             ("broadcasts", json!(report.sendings)),
         ]
     }
+}
+
+/// The largest networks whose diameter is computed: it takes nodes times links.
+const DIAMETER_WORK_MAX: usize = 20_000_000;
+
+/// How far apart two nodes can be; nothing if that takes too long to find out, or some are not
+/// connected at all.
+fn diameter(topology: &Topology) -> Option<u32> {
+    let count = topology.count();
+    if topology.is_complete() {
+        return Some(1);
+    }
+    if count.saturating_mul(topology.links()) > DIAMETER_WORK_MAX {
+        return None;
+    }
+    let mut farthest = 0;
+    for from in NodeId::first(count) {
+        let mut distance = vec![None; count];
+        distance[from.index()] = Some(0);
+        let mut queue = VecDeque::from([from]);
+        while let Some(node) = queue.pop_front() {
+            let next = distance[node.index()].map(|d: u32| d + 1);
+            for neighbour in topology.neighbours(node).iter() {
+                if distance[neighbour.index()].is_none() {
+                    distance[neighbour.index()] = next;
+                    queue.push_back(neighbour);
+                }
+            }
+        }
+        for reached in distance {
+            farthest = farthest.max(reached?);
+        }
+    }
+    Some(farthest)
 }
 
 /// Who was elected, and when.

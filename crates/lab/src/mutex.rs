@@ -1,6 +1,5 @@
 //! Mutual exclusion in the lab: its arguments, its users, its four criteria.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Setup, Users};
@@ -62,7 +61,7 @@ impl Study for Mutex {
             setup.quorums = Arc::new(quorum::assignment("--quorum", name, spec.nodes)?);
         }
         if meta(&spec.algorithm)?.shape == Shape::Tree && topology.is_tree() {
-            setup.parents = Arc::new(parents(topology));
+            setup.parents = Setup::along(topology).parents;
         }
         Ok(setup)
     }
@@ -165,24 +164,6 @@ fn read_script(spec: &Spec, text: &str) -> Result<Load, BadInput> {
     Ok(Load::Script(Arc::new(script)))
 }
 
-/// By node: its parent in the tree that breadth-first search from node 1 finds.
-fn parents(topology: &Topology) -> PerNode<Option<NodeId>> {
-    let root = NodeId::at(0);
-    let mut parents = PerNode::new(topology.count(), |_| None);
-    let mut seen = NodeSet::with_room(topology.count());
-    seen.insert(root);
-    let mut next = VecDeque::from([root]);
-    while let Some(node) = next.pop_front() {
-        for neighbour in topology.neighbours(node).iter() {
-            if seen.insert(neighbour) {
-                parents[neighbour] = Some(node);
-                next.push_back(neighbour);
-            }
-        }
-    }
-    parents
-}
-
 /// A quotient; nothing where there is nothing to divide by.
 fn ratio(a: f64, b: f64) -> Value {
     if b > 0.0 { json!(a / b) } else { Value::Null }
@@ -281,7 +262,7 @@ mod tests {
     fn parents_are_those_of_the_topology() {
         let node = |number| NodeId::new(number).unwrap();
         let links = [(1, 3), (3, 2), (3, 4)].map(|(a, b)| (node(a), node(b)));
-        let found = parents(&Topology::undirected(4, &links).unwrap());
+        let found = Setup::along(&Topology::undirected(4, &links).unwrap()).parents;
         let found: Vec<_> = found.iter().map(|(_, parent)| parent.map(NodeId::number)).collect();
         assert_eq!(found, [None, Some(3), Some(1), Some(3)]);
     }

@@ -59,6 +59,8 @@ pub struct World<'a, A: Algorithm, W, O = ()> {
     events: u64,
     refused: u64,
     pace: Pace,
+    /// Users have nothing left to do, and the algorithm would go on for ever.
+    over: bool,
 }
 
 impl<'a, A, W, O> World<'a, A, W, O>
@@ -94,6 +96,7 @@ where
             events: 0,
             refused: 0,
             pace: Pace::More,
+            over: false,
         }
     }
 
@@ -157,7 +160,7 @@ where
     /// Handles up to `events` events, none of them after `until`.
     pub fn run(&mut self, events: u64, until: Time) -> Pace {
         for _ in 0..events {
-            match self.outside.agenda.next_time() {
+            match self.outside.agenda.next_time().filter(|_| !self.over) {
                 None => {
                     self.pace = Pace::Quiet;
                     return Pace::Quiet;
@@ -287,6 +290,7 @@ where
             turn = self.users.told(node, &event).or(turn);
         }
         self.outside.emitted = emitted;
+        self.over = A::RESTLESS && self.users.finished();
         self.ask_user(node);
         if let Some(other) = turn {
             self.ask_user(other);

@@ -93,6 +93,8 @@ impl Algorithm for TokenRing {
     type Family = Mutex;
     type Config = Config;
 
+    const RESTLESS: bool = true;
+
     const META: Meta = Meta {
         name: "mutex/token-ring",
         summary: "a token goes round for ever; whoever has it may enter once",

@@ -208,8 +208,10 @@ impl Visitor<Election> for Elect {
     {
         let Self { ids, asking } = self;
         let mut setup = election::Setup::with_ids(ids, Criterion::Highest);
-        // No timeout may run out because this machine is busy.
-        setup.delay_max = Span::units(60_000);
+        // No timeout may run out because this machine is busy; but one that must run out before
+        // anybody leads should do so soon.
+        let waits = A::META.name == "election/bully-broadcast";
+        setup.delay_max = Span::units(if waits { 500 } else { 60_000 });
         let best = NodeId::first(ids.len()).max_by_key(|&node| setup.ranks[node]).unwrap();
         let rank = setup.ranks[best];
         let config = A::configure(&Options(&[])).unwrap();
@@ -220,12 +222,17 @@ impl Visitor<Election> for Elect {
             for (node, said) in facts {
                 match said {
                     Said::Event(election::Event::Leading(rank)) => leading = Some((*node, *rank)),
-                    Said::Event(election::Event::Following(to)) => assert_eq!(*to, rank),
+                    Said::Event(election::Event::Following(to)) => {
+                        assert!(*to == rank || A::META.name == "election/itai-rodeh");
+                    }
                     Said::Command(election::Command::Elect)
                     | Said::Event(election::Event::Parent(_)) => {}
                 }
             }
-            assert_eq!(leading, Some((best, rank)), "{}", A::META.name);
+            // Without ids nobody is the best.
+            let anonymous = A::META.name == "election/itai-rodeh";
+            assert!(leading.is_some(), "{}", A::META.name);
+            assert!(anonymous || leading == Some((best, rank)), "{}: {leading:?}", A::META.name);
         });
     }
 }

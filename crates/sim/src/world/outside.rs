@@ -90,7 +90,8 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         seed: u64,
     ) -> Self {
         let count = scene.count();
-        let ordered = network.fifo && (network.latency.varies() || network.reorder > 0.0);
+        let varies = network.latency.varies() || network.reorder > 0.0 || !network.slow.is_empty();
+        let ordered = network.fifo && varies;
         let links = if ordered { scene.topology.links() } else { 0 };
         Self {
             now: Time::ZERO,
