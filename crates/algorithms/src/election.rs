@@ -77,6 +77,8 @@ pub enum Event {
     Following(Rank),
     /// The election also builds a tree, and this is your parent in it, until you hear otherwise.
     Parent(NodeId),
+    /// Nobody leads: what you were told before is void, and an election is on, or cannot succeed.
+    Leaderless,
 }
 
 /// Which end of the order wins.
@@ -273,6 +275,10 @@ impl Monitor<Command, Event> for OneLeader {
                 self.leading.remove(at);
             }
             Fact::Event(Event::Parent(_)) => {}
+            Fact::Event(Event::Leaderless) => {
+                self.belief[at] = None;
+                self.leading.remove(at);
+            }
             Fact::Crashed => {
                 self.down.insert(at);
                 self.belief[at] = None;

@@ -227,6 +227,7 @@ impl Visitor<Election> for Elect {
                     }
                     Said::Command(election::Command::Elect)
                     | Said::Event(election::Event::Parent(_)) => {}
+                    Said::Event(election::Event::Leaderless) => leading = None,
                 }
             }
             // Without ids nobody is the best.
