@@ -15,6 +15,7 @@ pub mod ring_list;
 pub mod tree_dfs;
 pub mod tree_echo;
 pub mod tree_saturation;
+pub mod firewire;
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -39,6 +40,7 @@ pub use ring_list::RingList;
 pub use tree_dfs::TreeDfs;
 pub use tree_echo::TreeEcho;
 pub use tree_saturation::TreeSaturation;
+pub use firewire::FireWire;
 
 crate::catalogue::catalogue! { Election:
     Bully,
@@ -55,6 +57,7 @@ crate::catalogue::catalogue! { Election:
     FloodMax,
     GraphDfs,
     Adoption,
+    FireWire,
 }
 
 /// The family of leader election.
