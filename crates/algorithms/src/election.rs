@@ -16,6 +16,7 @@ pub mod tree_dfs;
 pub mod tree_echo;
 pub mod tree_saturation;
 pub mod firewire;
+pub mod registry_tree;
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -41,6 +42,7 @@ pub use tree_dfs::TreeDfs;
 pub use tree_echo::TreeEcho;
 pub use tree_saturation::TreeSaturation;
 pub use firewire::FireWire;
+pub use registry_tree::RegistryTree;
 
 crate::catalogue::catalogue! { Election:
     Bully,
@@ -58,6 +60,7 @@ crate::catalogue::catalogue! { Election:
     GraphDfs,
     Adoption,
     FireWire,
+    RegistryTree,
 }
 
 /// The family of leader election.
@@ -418,6 +421,8 @@ mod tests {
         assert_eq!(monitor.settle(), Ok(()));
         let late = monitor.observe(node(1), Fact::Event(&Event::Leading(rank(1))));
         assert_eq!(late.unwrap_err().property, "uniqueness");
+        monitor.observe(node(3), Fact::Event(&Event::Leaderless)).unwrap();
+        monitor.observe(node(1), Fact::Event(&Event::Leading(rank(1)))).unwrap();
     }
 
     #[test]

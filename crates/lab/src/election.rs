@@ -225,7 +225,7 @@ impl Observer<Command, Event> for Outcome {
             Fact::Event(Event::Following(_)) => self.last_told = Some(now),
             Fact::Event(Event::Parent(_)) => {}
             Fact::Event(Event::Leaderless) | Fact::Crashed => {
-                self.leader = self.leader.filter(|(node, _)| *node != at)
+                self.leader = self.leader.filter(|(node, _)| *node != at);
             }
             Fact::Command(Command::Elect) | Fact::Recovered => {}
         }

@@ -227,7 +227,9 @@ impl Visitor<Election> for Elect {
                     }
                     Said::Command(election::Command::Elect)
                     | Said::Event(election::Event::Parent(_)) => {}
-                    Said::Event(election::Event::Leaderless) => leading = None,
+                    Said::Event(election::Event::Leaderless) => {
+                        leading = leading.filter(|(at, _)| at != node);
+                    }
                 }
             }
             // Without ids nobody is the best.

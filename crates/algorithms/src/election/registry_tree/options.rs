@@ -1,0 +1,70 @@
+//! The options of a registry tree.
+
+use quorate_core::{BadOption, OptionSpec, Options};
+
+pub(super) const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "ties",
+        values: "switch|keep",
+        default: "switch",
+        help: "which of several candidates with the same level: the last, or the first",
+    },
+    OptionSpec {
+        name: "offers",
+        values: "NUMBER",
+        default: "3",
+        help: "how many addresses the registry gives to whoever asks",
+    },
+    OptionSpec {
+        name: "root",
+        values: "best|first",
+        default: "best",
+        help: "whom the registry names when there is no root: the best rank, or the first \
+                       member",
+    },
+];
+
+/// The options.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Config {
+    /// Which of several candidates with the same level.
+    pub ties: Ties,
+    /// How many addresses the registry gives. Invariant: not 0.
+    pub offers: u32,
+    /// Does the registry name the first member root, not the best one?
+    pub first: bool,
+}
+
+impl Config {
+    /// Reads the options.
+    pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
+        let default = Self::default();
+        let ties = [("switch", Ties::Switch), ("keep", Ties::Keep)];
+        let offers = match options.get("offers") {
+            None => default.offers,
+            Some(given) => given.parse().ok().filter(|&offers| offers > 0).ok_or_else(|| {
+                BadOption::new("offers", given, "a number of addresses, at least 1")
+            })?,
+        };
+        Ok(Self {
+            ties: options.choice("ties", &ties, default.ties)?,
+            offers,
+            first: options.choice("root", &[("best", false), ("first", true)], default.first)?,
+        })
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { ties: Ties::Switch, offers: 3, first: false }
+    }
+}
+
+/// Which of several candidates with the same level becomes the parent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ties {
+    /// The last one.
+    Switch,
+    /// The first one.
+    Keep,
+}
