@@ -5,18 +5,18 @@ pub mod bully;
 pub mod bully_broadcast;
 pub mod chang_roberts;
 pub mod chang_roberts_bidirectional;
+pub mod firewire;
 pub mod floodmax;
 pub mod graph_dfs;
 pub mod hirschberg_sinclair;
 pub mod itai_rodeh;
 pub mod lelann;
 mod links;
+pub mod registry_tree;
 pub mod ring_list;
 pub mod tree_dfs;
 pub mod tree_echo;
 pub mod tree_saturation;
-pub mod firewire;
-pub mod registry_tree;
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -32,17 +32,17 @@ pub use bully::Bully;
 pub use bully_broadcast::BullyBroadcast;
 pub use chang_roberts::ChangRoberts;
 pub use chang_roberts_bidirectional::ChangRobertsBidirectional;
+pub use firewire::FireWire;
 pub use floodmax::FloodMax;
 pub use graph_dfs::GraphDfs;
 pub use hirschberg_sinclair::HirschbergSinclair;
 pub use itai_rodeh::ItaiRodeh;
 pub use lelann::LeLann;
+pub use registry_tree::RegistryTree;
 pub use ring_list::RingList;
 pub use tree_dfs::TreeDfs;
 pub use tree_echo::TreeEcho;
 pub use tree_saturation::TreeSaturation;
-pub use firewire::FireWire;
-pub use registry_tree::RegistryTree;
 
 crate::catalogue::catalogue! { Election:
     Bully,

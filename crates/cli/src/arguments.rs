@@ -103,6 +103,9 @@ pub(crate) struct SceneArguments {
     /// Mutex: who is inside at the start
     #[arg(long, value_name = "NODE")]
     pub(crate) holder: Option<u32>,
+    /// Mutex: the election whose tree is used, where requests move along one: election/adoption
+    #[arg(long, value_name = "ELECTION")]
+    pub(crate) tree_from: Option<String>,
     /// Mutex: who never wants to enter: 1,5-9
     #[arg(long, value_name = "NODES")]
     pub(crate) bystanders: Option<String>,
@@ -314,7 +317,10 @@ pub(crate) enum Discards {
 /// The command line, with the options of the algorithm that is named on it.
 pub(crate) fn command() -> Command {
     let mut command = Cli::command();
-    let named = std::env::args().find_map(|argument| meta(&argument).ok());
+    let typed: Vec<String> = std::env::args().collect();
+    // Another algorithm may stand behind --tree-from.
+    let mut pairs = typed.windows(2).filter(|pair| pair[0] != "--tree-from");
+    let named = pairs.find_map(|pair| meta(&pair[1]).ok());
     if let Some(Meta { options, .. }) = named {
         for task in ["sim", "check"] {
             command = command.mut_subcommand(task, |task| {
@@ -358,6 +364,7 @@ impl SceneArguments {
                 ("--requests", self.requests.is_some()),
                 ("--holder", self.holder.is_some()),
                 ("--bystanders", self.bystanders.is_some()),
+                ("--tree-from", self.tree_from.is_some()),
                 ("--quorum", self.quorum.is_some()),
             ],
         )?;
@@ -380,6 +387,7 @@ impl SceneArguments {
         });
         spec.mutex.requests = self.requests.unwrap_or(requests);
         spec.mutex.holder = self.holder;
+        spec.mutex.tree_from.clone_from(&self.tree_from);
         if let Some(text) = &self.bystanders {
             let bad =
                 || BadInput::new("--bystanders", format!("{text} is not a list such as 1,5-9"));

@@ -280,3 +280,72 @@ fn the_demo_agrees_with_theory() {
     let pictures = std::fs::read_dir(folder.join("pictures")).unwrap().count();
     assert_eq!(pictures, 4);
 }
+
+#[test]
+fn mutual_exclusion_is_compared_with_what_is_published() {
+    let folder = folder("compare");
+    let output =
+        quorate(&folder, &["compare", "mutex", "--nodes", "7,13,25", "--json", "--svg", "a.svg"]);
+    assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stdout));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let of = |name: &str, nodes: u64| {
+        let mut found = rows.iter().filter(|row| row["algorithm"] == name && row["nodes"] == nodes);
+        found.next().unwrap().clone()
+    };
+    for nodes in [7, 13, 25] {
+        let exact = [
+            ("mutex/central", 3),
+            ("mutex/lamport", 3 * (nodes - 1)),
+            ("mutex/ricart-agrawala", 2 * (nodes - 1)),
+            ("mutex/suzuki-kasami", nodes),
+        ];
+        for (name, messages) in exact {
+            for load in ["messages_light", "messages_heavy"] {
+                assert_eq!(of(name, nodes)[load]["measured"], messages as f64, "{name} {load}");
+            }
+        }
+        let delay = |name| of(name, nodes)["sync_delay"]["measured"].as_f64().unwrap();
+        assert_eq!(delay("mutex/cao-singhal"), 1.0);
+        assert!((delay("mutex/maekawa") - 2.0).abs() < 0.2);
+    }
+    assert!(folder.join("a.svg").exists());
+}
+
+#[test]
+fn published_flaws_are_found() {
+    let folder = folder("flaws");
+    let plane = "1,2,3,4\n2,5,8,11\n3,6,8,13\n4,6,10,11\n1,5,6,7\n2,6,9,12\n2,7,10,13\n1,8,9,10\n\
+                 3,7,9,11\n3,5,10,12\n1,11,12,13\n4,7,8,12\n4,5,9,13\n";
+    std::fs::write(folder.join("plane"), plane).unwrap();
+    let cases: [&[&str]; 4] = [
+        &[
+            "mutex/maekawa-basic",
+            "--nodes",
+            "13",
+            "--quorum",
+            "custom:plane",
+            "--bystanders",
+            "1-6,9,10,12,13",
+            "--svg",
+            "circle.svg",
+        ],
+        &["mutex/maekawa", "--rule", "published", "--nodes", "4", "--bystanders", "1"],
+        &["mutex/majority", "--rule", "published"],
+        &["mutex/singhal", "--outdated", "discard", "--channels", "fifo", "--requests", "2"],
+    ];
+    for case in cases {
+        let output = quorate(&folder, &[&["check"], case].concat());
+        assert_eq!(code(&output), 1, "{case:?}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+    assert!(folder.join("circle.svg").exists());
+    let holds: [&[&str]; 3] = [
+        &["mutex/maekawa", "--nodes", "4", "--bystanders", "1"],
+        &["mutex/majority"],
+        &["mutex/singhal", "--channels", "fifo", "--requests", "2"],
+    ];
+    for case in holds {
+        let output = quorate(&folder, &[&["check"], case].concat());
+        assert_eq!(code(&output), 0, "{case:?}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}

@@ -264,7 +264,7 @@ pub enum Timing {
 pub struct Cost {
     /// Of what, and when: "messages, ids ascending".
     pub what: &'static str,
-    /// The formula as printed.
+    /// The formula as printed; `about` in front of it says that it is an approximation.
     pub formula: &'static str,
     /// The formula as computed, for `n` nodes.
     pub value: fn(n: f64) -> f64,

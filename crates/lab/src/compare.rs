@@ -25,7 +25,7 @@ pub struct Theory {
     pub high: f64,
 }
 
-/// A formula that begins with this is compared with a tolerance.
+/// A formula that begins with this is compared with a tolerance; see [`Cost::formula`].
 const ABOUT: &str = "about";
 /// So much may an approximate formula be off.
 const TOLERANCE: f64 = 0.25;

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod diagram;
 pub mod election;
 mod exhaust;
+mod grown;
 mod input;
 pub mod mutex;
 pub mod quorum;

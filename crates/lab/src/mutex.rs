@@ -28,6 +28,9 @@ pub struct MutexSpec {
     /// Who never wants to enter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bystanders: Vec<u32>,
+    /// The election whose tree is used, where requests move along one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree_from: Option<String>,
     /// Whom nodes ask: a quorum system by name, with its parameters; rows and columns of a grid if not
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,6 +45,7 @@ impl Default for MutexSpec {
             cs: Span::UNIT.0,
             holder: None,
             bystanders: Vec::new(),
+            tree_from: None,
             quorum: None,
         }
     }

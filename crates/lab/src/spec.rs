@@ -176,6 +176,9 @@ impl Spec {
 
     fn topology<A: Algorithm>(&self) -> Result<Topology, BadInput> {
         let bad = |bad| BadInput::new("--topology", bad);
+        if let Some(election) = &self.mutex.tree_from {
+            return crate::grown::tree(election, self);
+        }
         match &self.topology {
             Some(TopologySpec::Named(name)) => name
                 .parse::<Named>()

@@ -116,7 +116,7 @@ impl Algorithm for CaoSinghal {
             },
             Cost {
                 what: "messages per entry, heavy",
-                formula: "5(K-1)",
+                formula: "about 5(K-1)",
                 value: |k| 5.0 * (k - 1.0),
             },
             Cost {

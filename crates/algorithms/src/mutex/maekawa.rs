@@ -134,7 +134,7 @@ impl Algorithm for Maekawa {
             },
             Cost {
                 what: "messages per entry, heavy",
-                formula: "4(K-1)",
+                formula: "about 4(K-1)",
                 value: |k| 4.0 * (k - 1.0),
             },
             Cost {
@@ -142,7 +142,7 @@ impl Algorithm for Maekawa {
                 formula: "5(K-1)",
                 value: |k| 5.0 * (k - 1.0),
             },
-            Cost { what: "synchronisation delay", formula: "2T", value: |_| 2.0 },
+            Cost { what: "synchronisation delay", formula: "about 2T", value: |_| 2.0 },
         ],
         source: include_str!("maekawa.rs"),
     };

@@ -128,7 +128,8 @@ impl Algorithm for Sanders {
                 formula: "3 more for each INQUIRE, 6(K-1) for quorums",
                 value: |k| 6.0 * (k - 1.0),
             },
-            Cost { what: "synchronisation delay", formula: "T to 2T", value: |_| 2.0 },
+            Cost { what: "synchronisation delay, best", formula: "T", value: |_| 1.0 },
+            Cost { what: "synchronisation delay, worst", formula: "2T", value: |_| 2.0 },
         ],
         source: include_str!("sanders.rs"),
     };

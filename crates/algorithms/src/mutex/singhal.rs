@@ -108,8 +108,8 @@ impl Algorithm for Singhal {
         }],
         costs: &[
             Cost { what: "messages per entry, best", formula: "0", value: |_| 0.0 },
-            Cost { what: "messages per entry, light", formula: "about N/2", value: |n| n / 2.0 },
-            Cost { what: "messages per entry, heavy", formula: "N", value: |n| n },
+            Cost { what: "messages per entry, worst", formula: "N", value: |n| n },
+            Cost { what: "messages per entry, heavy", formula: "about N", value: |n| n },
             Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
         ],
         source: include_str!("singhal.rs"),

@@ -132,7 +132,7 @@ impl Algorithm for TokenRing {
             },
         ],
         costs: &[
-            Cost { what: "messages per entry, heavy", formula: "1", value: |_| 1.0 },
+            Cost { what: "messages per entry, heavy", formula: "about 1", value: |_| 1.0 },
             Cost { what: "synchronisation delay, best", formula: "T", value: |_| 1.0 },
             Cost { what: "synchronisation delay, worst", formula: "N·T", value: |n| n },
         ],

@@ -141,7 +141,11 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
         messages,
         mean: Figure {
             measured: Some(messages.mean),
-            theory: Theory::of(meta.costs, &theory, nodes as f64, nodes as f64),
+            theory: Theory::of(meta.costs, &theory, nodes as f64, nodes as f64).map(|theory| {
+                // A mean of some runs is off by chance.
+                let off = 4.0 * deviation(&values("messages")) / (RUNS as f64).sqrt();
+                Theory { low: theory.low - off, high: theory.high + off, ..theory }
+            }),
         },
         time: Range::of(&values("time")),
         bystander_crash: crash(&|spec| {
@@ -153,6 +157,13 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
         loss: broken(&lossy.collect::<Result<Vec<_>, _>>()?),
         holds: plain.iter().all(|one| one.holds),
     })
+}
+
+/// The standard deviation.
+fn deviation(values: &[f64]) -> f64 {
+    let mean = Range::of(values).mean;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / values.len().max(1) as f64).sqrt()
 }
 
 /// The node that ought to win.
