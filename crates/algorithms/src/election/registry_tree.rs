@@ -290,7 +290,7 @@ impl RegistryTree {
 
     /// Says how far from the root it is. Whoever asks may know better who that is.
     fn answer(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, lead: Lead) {
-        if lead.root == cx.me() {
+        if lead.root == cx.me() && self.level != Some(0) {
             self.become_root(cx, lead);
         }
         cx.trace("answer", &[("node", u64::from(from.number()))]);
