@@ -85,6 +85,7 @@ pub(crate) fn run_until<A: Algorithm, W: Workload<A::Command, A::Event>>(
 ) -> Log {
     drive_with(scene, users, network, faults, seed, |world| {
         prepare(world);
+        world.go_on();
         world.start();
         world.run(u64::MAX, until);
     })

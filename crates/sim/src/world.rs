@@ -61,6 +61,8 @@ pub struct World<'a, A: Algorithm, W, O = ()> {
     pace: Pace,
     /// Users have nothing left to do, and the algorithm would go on for ever.
     over: bool,
+    /// Go on all the same.
+    endless: bool,
 }
 
 impl<'a, A, W, O> World<'a, A, W, O>
@@ -97,6 +99,7 @@ where
             refused: 0,
             pace: Pace::More,
             over: false,
+            endless: false,
         }
     }
 
@@ -104,6 +107,11 @@ where
     pub fn trace(&mut self, write: impl FnMut(Record) + 'a) {
         self.write = Some(Box::new(write));
         self.outside.recorder = Some(Recorder::new());
+    }
+
+    /// Goes on when users have nothing left to do, also where an algorithm never comes to rest.
+    pub fn go_on(&mut self) {
+        self.endless = true;
     }
 
     /// A node's state.
@@ -290,7 +298,7 @@ where
             turn = self.users.told(node, &event).or(turn);
         }
         self.outside.emitted = emitted;
-        self.over = A::RESTLESS && self.users.finished();
+        self.over = A::RESTLESS && !self.endless && self.users.finished();
         self.ask_user(node);
         if let Some(other) = turn {
             self.ask_user(other);

@@ -503,8 +503,8 @@ mod tests {
     #[test]
     fn with_bounded_delays_every_interleaving_holds() {
         let states = |count, plan: &Plan| testing::exhaust(&scene(count), &starters(&[1, 2]), plan);
-        assert_eq!(states(3, &quiet(0, 0)), 842);
-        assert_eq!(states(3, &quiet(1, 0)), 2_474);
+        assert_eq!(states(3, &quiet(0, 0)), 684);
+        assert_eq!(states(3, &quiet(1, 0)), 2_168);
     }
 
     /// See *Known limits*: two announcements cross, and the older one is heard last.
