@@ -1,16 +1,18 @@
 //! Measurements against references, in one run.
 
 mod check;
+mod election;
 mod mutex;
 mod sim;
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("check") => check::run(),
+        Some("election") => election::run(),
         Some("mutex") => mutex::run(),
         Some("sim") => sim::run(),
         _ => {
-            eprintln!("quorate-bench: say what to measure: check, mutex or sim");
+            eprintln!("quorate-bench: say what to measure: check, election, mutex or sim");
             std::process::exit(2);
         }
     }

@@ -349,3 +349,45 @@ fn published_flaws_are_found() {
         assert_eq!(code(&output), 0, "{case:?}: {}", String::from_utf8_lossy(&output.stdout));
     }
 }
+
+#[test]
+fn elections_are_compared_and_their_trees_are_used() {
+    let folder = folder("elections");
+    let tree = ["compare", "election", "--nodes", "8", "--topology", "random-tree", "--json"];
+    let report = json(&folder, &tree);
+    let rows = report["rows"].as_array().unwrap();
+    assert!(rows.len() >= 4 && rows.iter().all(|row| row["holds"] == true), "{report}");
+    for election in ["election/adoption", "election/registry-tree", "election/firewire"] {
+        // A bus must be a tree already.
+        let topology: &[&str] =
+            if election.ends_with("firewire") { &["--topology", "random-tree"] } else { &[] };
+        let raymond = ["sim", "mutex/raymond", "--nodes", "12", "--json", "--tree-from", election];
+        let report = json(&folder, &[&raymond, topology].concat());
+        assert_eq!((&report["safety"], &report["liveness"]), (&"ok".into(), &"ok".into()));
+        assert_eq!(report["entries"], 36);
+    }
+}
+
+#[test]
+fn many_runs_print_their_distribution() {
+    let arguments = [
+        "sim",
+        "election/firewire",
+        "--nodes",
+        "2",
+        "--latency",
+        "100ns",
+        "--wake",
+        "none",
+        "--runs",
+        "2000",
+        "--json",
+    ];
+    let report = json(&folder("distribution"), &arguments);
+    // 2(N-1) messages and two more for each collision, of which there are two on average.
+    let mean = report["messages"].as_f64().unwrap();
+    assert!((mean - 6.0).abs() < 0.3, "{mean}");
+    let distribution = report["distribution"]["messages"].as_object().unwrap();
+    let runs: u64 = distribution.values().filter_map(Value::as_u64).sum();
+    assert_eq!(runs, 2000);
+}

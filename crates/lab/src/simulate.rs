@@ -1,5 +1,7 @@
 //! Simulations: one run, or many with one seed after the other.
 
+use std::collections::BTreeMap;
+
 use quorate_algorithms::{Portable, Visitor};
 use quorate_core::trace::{Header, Record};
 use quorate_core::{Algorithm, Time};
@@ -97,6 +99,7 @@ pub fn simulate_many(
         }
     }
     json.insert("spread".into(), Value::Object(spread));
+    json.insert("distribution".into(), distribution(&all, "messages"));
     let broken = all.iter().zip(spec.seed..).find(|(one, _)| !one.holds);
     if let Some((_, seed)) = broken {
         json.insert("violated_with_seed".into(), json!(seed));
@@ -138,6 +141,20 @@ fn close(json: &mut Map<String, Value>, report: &Report) {
     if !violations.is_empty() {
         json.insert("violations".into(), Value::Array(violations));
     }
+}
+
+/// How often which number of messages was sent; nothing if there are very many different ones.
+fn distribution(all: &[Simulated], name: &str) -> Value {
+    const DIFFERENT_MAX: usize = 1_000;
+    let mut counts = BTreeMap::new();
+    for value in all.iter().filter_map(|one| one.json.get(name).and_then(Value::as_u64)) {
+        *counts.entry(value).or_insert(0u32) += 1;
+    }
+    if counts.len() > DIFFERENT_MAX {
+        return Value::Null;
+    }
+    let counts = counts.into_iter().map(|(value, count)| (value.to_string(), json!(count)));
+    json!({ name: Value::Object(counts.collect()) })
 }
 
 fn mean_of_parts(all: &[Simulated], name: &str, parts: &Map<String, Value>) -> Value {
