@@ -78,7 +78,8 @@ fn overview() -> String {
         let costs = costs.iter().filter(|cost| cost.what.starts_with("messages"));
         let costs: Vec<_> =
             costs.map(|cost| format!("{}: {}", bare(cost.what), cost.formula)).collect();
-        let (shape, costs) = (shape(meta.shape), costs.join("; "));
+        // A bar would end the cell.
+        let (shape, costs) = (shape(meta.shape), costs.join("; ").replace('|', "\\|"));
         let _ =
             writeln!(text, "| [`{name}`]({link}) | {summary} | {shape} | {survives} | {costs} |");
     }
@@ -123,7 +124,7 @@ fn explain(text: &mut String, meta: &Meta) {
     row("survives", meta.survives);
     row("kinds of messages", &meta.kinds.join(", "));
     for cost in meta.costs {
-        row(cost.what, cost.formula);
+        row(cost.what, &cost.formula.replace('|', "\\|"));
     }
     for OptionSpec { name, values, default, help } in meta.options {
         let values = values.replace('|', "\\|");

@@ -27,7 +27,11 @@ pub(crate) fn run(arguments: &AlgorithmsArguments) -> Result<Done, BadInput> {
 
 fn list() {
     let rows = catalogue().into_iter().map(|meta| {
-        let year = meta.paper.year.to_string();
+        // What is known from lectures only has no year.
+        let year = match meta.paper.year {
+            0 => "-".to_owned(),
+            year => year.to_string(),
+        };
         vec![meta.name.to_owned(), year, shape(meta.shape).to_owned(), meta.summary.to_owned()]
     });
     let header = ["algorithm", "year", "topology", "what it does"];
