@@ -116,14 +116,16 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
     let messages = Range::of(&values("messages"));
     let theory = ["messages, ids random", "messages, all start", "messages"];
     // Somebody crashes in the middle: after the first messages, before the last.
-    let crash = |who: &dyn Fn(&Spec) -> Result<u32, BadInput>| {
+    let crash = |who: &dyn Fn(u32, u32) -> u32| {
         let tried = (1..=FAULTY_RUNS).map(|seed| {
-            let change = |spec: &mut Spec| spec.election.initiators = Who::One;
             let mut probe = Spec { seed, ..spec.clone() };
             probe.election.ids = Ids::Random;
-            let victim = who(&probe)?;
+            let best = best(&probe)?;
+            // Whoever asks is not the best itself.
+            let initiator = if best == 1 { 2 } else { 1 };
+            let victim = who(best, initiator);
             run(seed, &|spec| {
-                change(spec);
+                spec.election.initiators = Who::Nodes(vec![initiator]);
                 spec.crashes = vec![(victim, 3 * Span::UNIT.0 / 2)];
             })
         });
@@ -148,12 +150,12 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
             }),
         },
         time: Range::of(&values("time")),
-        bystander_crash: crash(&|spec| {
-            let best = best(spec)?;
-            Ok((2..=spec.nodes as u32).find(|&node| node != best).unwrap_or(best))
+        bystander_crash: crash(&|best, initiator| {
+            let others = (1..=nodes as u32).filter(|node| ![best, initiator].contains(node));
+            others.max().unwrap_or(best)
         })?,
-        best_crash: crash(&best)?,
-        initiator_crash: crash(&|_| Ok(1))?,
+        best_crash: crash(&|best, _| best)?,
+        initiator_crash: crash(&|_, initiator| initiator)?,
         loss: broken(&lossy.collect::<Result<Vec<_>, _>>()?),
         holds: plain.iter().all(|one| one.holds),
     })
