@@ -82,6 +82,7 @@ fn show_elections(rows: &[election::Row]) {
         "best crash",
         "initiator crash",
         "5 % loss",
+        "published, all cases",
     ];
     let cells = rows.iter().map(|row| {
         let [mean, theory] = compared(&row.mean);
@@ -100,6 +101,7 @@ fn show_elections(rows: &[election::Row]) {
             row.best_crash.clone(),
             row.initiator_crash.clone(),
             row.loss.clone(),
+            row.published.clone(),
         ]
     });
     output::print_line(&output::table(&header, cells.collect(), &[1, 3, 4, 6, 7, 8]));

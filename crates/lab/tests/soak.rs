@@ -1,5 +1,5 @@
-//! Ten thousand random runs of mutual exclusion: any algorithm, size, latency and load. No monitor
-//! may object. A failure says how to repeat it.
+//! Ten thousand random runs of mutual exclusion: any algorithm, size, latency, quorums and load. No
+//! monitor may object. A failure says how to repeat it.
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
@@ -25,6 +25,8 @@ fn draw(seed: u64) -> Spec {
     spec.mutex.requests = 1 + draw.below(4) as u32;
     spec.mutex.cs = draw.below(3 * Span::UNIT.0);
     spec.mutex.load = ["heavy", "3", "20", "light", "hot:1*5"][draw.below(5) as usize].to_owned();
+    let quorums = ["grid", "majority", "tree", "projective-plane", "crumbling-wall", "all"];
+    spec.mutex.quorum = Some(quorums[draw.below(6) as usize].to_owned());
     if draw.chance(0.3) {
         spec.mutex.holder = Some(1 + draw.below(spec.nodes as u64) as u32);
     }

@@ -162,7 +162,9 @@ impl Visitor<Mutex> for Enter {
         A::Msg: Portable,
     {
         let Self { nodes, times } = self;
-        let setup = mutex::Setup::new(nodes);
+        // Nobody may be taken for dead because this machine is busy.
+        let delay_max = Span::units(60_000);
+        let setup = mutex::Setup { delay_max, ..mutex::Setup::new(nodes) };
         let config = A::configure(&Options(&[])).unwrap();
         let scene = Scene::<A>::new(topology(A::META.shape, nodes), setup.clone(), config);
         // Inside for so long that anybody else who is let in is seen.

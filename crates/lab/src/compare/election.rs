@@ -33,8 +33,10 @@ pub struct Row {
     pub topology: String,
     /// Messages: the fewest, the mean and the most.
     pub messages: Range,
-    /// The mean of the messages, next to what is published.
+    /// The mean of the messages, next to what is published of this case.
     pub mean: Figure,
+    /// What is published of messages in all cases.
+    pub published: String,
     /// Time until the last node is told, in T: the shortest, the mean and the longest.
     pub time: Range,
     /// What broke when a node crashed that was neither the best nor the initiator.
@@ -149,6 +151,7 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
                 Theory { low: theory.low - off, high: theory.high + off, ..theory }
             }),
         },
+        published: published(meta),
         time: Range::of(&values("time")),
         bystander_crash: crash(&|best, initiator| {
             let others = (1..=nodes as u32).filter(|node| ![best, initiator].contains(node));
@@ -159,6 +162,18 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
         loss: broken(&lossy.collect::<Result<Vec<_>, _>>()?),
         holds: plain.iter().all(|one| one.holds),
     })
+}
+
+/// What is published of messages, case by case.
+fn published(meta: &Meta) -> String {
+    let costs = meta.costs.iter().filter(|cost| cost.what.starts_with("messages"));
+    let case =
+        |what: &str| what.trim_start_matches("messages").trim_start_matches([',', ' ']).to_owned();
+    let said = costs.map(|cost| match case(cost.what).as_str() {
+        "" => cost.formula.to_owned(),
+        case => format!("{case}: {}", cost.formula),
+    });
+    said.collect::<Vec<_>>().join("; ")
 }
 
 /// The standard deviation.
@@ -203,6 +218,7 @@ impl Row {
         json.insert("low".into(), json!(theory.map(|theory| theory.low)));
         json.insert("high".into(), json!(theory.map(|theory| theory.high)));
         json.insert("agrees".into(), json!(self.mean.agrees()));
+        json.insert("published".into(), json!(self.published));
         json.insert("time".into(), range(&self.time));
         json.insert("bystander_crash".into(), json!(self.bystander_crash));
         json.insert("best_crash".into(), json!(self.best_crash));
