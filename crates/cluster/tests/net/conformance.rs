@@ -213,7 +213,7 @@ impl Visitor<Election> for Elect {
         // No timeout may run out because this machine is busy; but one that must run out before
         // anybody leads should do so soon.
         setup.delay_max = Span::units(match A::META.name {
-            "election/bully" | "election/bully-broadcast" => 500,
+            "election/bully" | "election/bully-broadcast" => 1_500,
             "election/firewire" => 10,
             _ => 60_000,
         });
