@@ -10,6 +10,7 @@ extern crate alloc;
 mod flaw;
 mod catalogue;
 pub mod election;
+pub mod group;
 pub mod mutex;
 #[cfg(test)]
 mod testing;

@@ -197,6 +197,9 @@ pub trait Sink<P: Protocol> {
 
     /// Takes note of what was chosen, so that the step can be repeated. As [`Sink::trace`].
     fn chose(&mut self, _choice: u32) {}
+
+    /// Takes note of a value of something that is measured. As [`Sink::trace`].
+    fn tally(&mut self, _what: &'static str, _value: u64) {}
 }
 
 impl<P: Protocol> Sink<P> for Vec<Effect<P>> {
@@ -286,6 +289,12 @@ impl<P: Protocol> Ctx<'_, P> {
         self.sink.trace(step, fields);
     }
 
+    /// Notes a value of something worth measuring that users are not told of, such as the length of
+    /// a buffer or a duplicate: engines that measure keep the sum and the maximum by name.
+    pub fn tally(&mut self, what: &'static str, value: u64) {
+        self.sink.tally(what, value);
+    }
+
     /// Runs a part (a detector, a link): its messages and timers are wrapped into this protocol's,
     /// its events are collected in `up`.
     pub fn lower<C: Protocol<Stable = Infallible>, R>(
@@ -334,6 +343,10 @@ impl<C: Protocol<Stable = Infallible>, P: Protocol> Sink<C> for Lowered<'_, C, P
 
     fn chose(&mut self, choice: u32) {
         self.outer.chose(choice);
+    }
+
+    fn tally(&mut self, what: &'static str, value: u64) {
+        self.outer.tally(what, value);
     }
 }
 

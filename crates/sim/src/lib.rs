@@ -16,5 +16,5 @@ mod world;
 pub use latency::{BadLatency, Latency};
 pub use network::{Crash, Faults, Network, Partition, Recovery, Slow};
 pub use random::Draw;
-pub use report::{Report, Verdict};
+pub use report::{Report, Tally, Verdict};
 pub use world::{Observer, Pace, World};

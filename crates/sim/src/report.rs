@@ -17,6 +17,8 @@ pub struct Report {
     pub sendings: u64,
     /// Messages by kind, in the order of the paper.
     pub by_kind: Vec<(&'static str, u64)>,
+    /// What protocols noted to be measured.
+    pub tallies: Vec<(&'static str, Tally)>,
     /// Messages that did not arrive.
     pub lost: u64,
     /// Messages that arrived once more than they were sent.
@@ -29,6 +31,15 @@ pub struct Report {
     pub handled_mean: f64,
     /// What the monitor says, by property.
     pub verdicts: Vec<(&'static str, Verdict)>,
+}
+
+/// Values of something that protocols noted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Their sum.
+    pub sum: u64,
+    /// The largest.
+    pub max: u64,
 }
 
 /// What a monitor says of a property.
@@ -55,6 +66,13 @@ impl Verdict {
 }
 
 impl Report {
+    /// What protocols noted under this name; nothing if none did.
+    #[must_use]
+    pub fn tally(&self, what: &str) -> Tally {
+        let noted = self.tallies.iter().find(|(known, _)| *known == what);
+        noted.map_or_else(Tally::default, |(_, tally)| *tally)
+    }
+
     /// Do all claimed properties hold?
     #[must_use]
     pub fn holds(&self) -> bool {

@@ -421,6 +421,7 @@ where
             handled_max: handled().max().unwrap_or(0),
             handled_mean: handled().sum::<u64>() as f64 / counts.traffic.len().max(1) as f64,
             by_kind: counts.by_kind,
+            tallies: counts.tallies,
             lost: counts.lost,
             duplicated: counts.duplicated,
             refused: self.refused,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::stream;
 use crate::queue::Queue;
-use crate::{Draw, Faults, Network};
+use crate::{Draw, Faults, Network, Tally};
 
 /// Something on the agenda.
 pub(super) enum Event<A: Algorithm> {
@@ -30,6 +30,7 @@ pub(super) enum Event<A: Algorithm> {
 pub(super) struct Counts {
     pub(super) messages: u64,
     pub(super) by_kind: Vec<(&'static str, u64)>,
+    pub(super) tallies: Vec<(&'static str, Tally)>,
     pub(super) lost: u64,
     pub(super) duplicated: u64,
     /// By node.
@@ -100,6 +101,7 @@ impl<'a, A: Algorithm> Outside<'a, A> {
             counts: Counts {
                 messages: 0,
                 by_kind: A::META.kinds.iter().map(|&kind| (kind, 0)).collect(),
+                tallies: Vec::new(),
                 lost: 0,
                 duplicated: 0,
                 traffic: vec![Traffic::default(); count],
@@ -267,5 +269,18 @@ impl<A: Algorithm> Sink<A> for Outside<'_, A> {
         if let Some(recorder) = &mut self.recorder {
             recorder.chose(choice);
         }
+    }
+
+    fn tally(&mut self, what: &'static str, value: u64) {
+        let tallies = &mut self.counts.tallies;
+        let tally = match tallies.iter().position(|(known, _)| *known == what) {
+            Some(place) => &mut tallies[place].1,
+            None => {
+                tallies.push((what, Tally::default()));
+                &mut tallies.last_mut().expect("it was just put there").1
+            }
+        };
+        tally.sum += value;
+        tally.max = tally.max.max(value);
     }
 }
