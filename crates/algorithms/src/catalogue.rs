@@ -25,17 +25,21 @@ pub trait Visitor<F: Family> {
         A::Msg: Portable;
 }
 
-/// A message of a catalogued algorithm: one that can be put on a wire, if the feature `serde` is on.
+/// Something that can be put on a wire, if the feature `serde` is on.
 #[cfg(feature = "serde")]
-pub trait Portable: Message + serde::Serialize + serde::de::DeserializeOwned {}
+pub trait Carried: serde::Serialize + serde::de::DeserializeOwned {}
 #[cfg(feature = "serde")]
-impl<M: Message + serde::Serialize + serde::de::DeserializeOwned> Portable for M {}
+impl<T: serde::Serialize + serde::de::DeserializeOwned> Carried for T {}
 
-/// A message of a catalogued algorithm: one that can be put on a wire, if the feature `serde` is on.
+/// Something that can be put on a wire, if the feature `serde` is on.
 #[cfg(not(feature = "serde"))]
-pub trait Portable: Message {}
+pub trait Carried {}
 #[cfg(not(feature = "serde"))]
-impl<M: Message> Portable for M {}
+impl<T> Carried for T {}
+
+/// A message of a catalogued algorithm.
+pub trait Portable: Message + Carried {}
+impl<M: Message + Carried> Portable for M {}
 
 /// A family's catalogue: one line per algorithm.
 macro_rules! catalogue {

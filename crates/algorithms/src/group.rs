@@ -3,6 +3,7 @@
 
 mod delivery;
 mod senders;
+pub mod virtual_synchrony;
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -14,6 +15,11 @@ use quorate_core::{Family, NodeId, NodeSet, PerNode, Span, Topology, ViewId};
 
 pub use delivery::Delivery;
 pub use senders::{Pattern, Senders};
+pub use virtual_synchrony::VirtualSynchrony;
+
+crate::catalogue::catalogue! { Group:
+    VirtualSynchrony,
+}
 
 /// The family of group communication.
 #[derive(Debug)]
@@ -339,8 +345,8 @@ mod tests {
     fn histories_do_not_depend_on_the_order() {
         let id = |sender, number| MessageId { sender: NodeId::at(sender), number };
         let (mut one, mut other) = (History::default(), History::default());
-        [id(0, 1), id(1, 1), id(0, 2)].map(|id| one.add(id));
-        [id(0, 2), id(0, 1), id(1, 1)].map(|id| other.add(id));
+        [id(0, 1), id(1, 1), id(0, 2)].iter().for_each(|id| one.add(*id));
+        [id(0, 2), id(0, 1), id(1, 1)].iter().for_each(|id| other.add(*id));
         assert_eq!(one, other);
         other.add(id(1, 2));
         assert_ne!(one, other);

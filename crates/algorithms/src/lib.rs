@@ -11,8 +11,9 @@ mod flaw;
 mod catalogue;
 pub mod election;
 pub mod group;
+pub mod membership;
 pub mod mutex;
 #[cfg(test)]
 mod testing;
 
-pub use catalogue::{Catalogued, Portable, Visitor, nearest};
+pub use catalogue::{Carried, Catalogued, Portable, Visitor, nearest};

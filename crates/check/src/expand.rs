@@ -198,8 +198,10 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     fn crashes(&mut self, from: &Draft, visit: &mut impl FnMut(Move, Reached<'_>)) {
         let tables = &self.world.tables;
         let mail = self.world.mail();
+        let mortal = self.world.plan.mortal.as_ref();
+        let spared = |node| mortal.is_some_and(|mortal| !mortal.contains(NodeId::at(node)));
         for node in 0..self.world.scene.count() {
-            if self.world.presence(&from.row, node) != Presence::Up {
+            if self.world.presence(&from.row, node) != Presence::Up || spared(node) {
                 continue;
             }
             self.base.copy(&from.row, from.fingerprint);

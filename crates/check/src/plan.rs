@@ -2,6 +2,8 @@
 
 use std::thread::available_parallelism;
 
+use quorate_core::NodeSet;
+
 /// What may happen in the runs that are explored, and how far to go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
@@ -15,6 +17,8 @@ pub struct Plan {
     pub discards: Discards,
     /// How many crashes a run may have; at most 255.
     pub crashes: u32,
+    /// Who may crash; everybody if not said.
+    pub mortal: Option<NodeSet>,
     /// How many recoveries a run may have; at most 255.
     pub recoveries: u32,
     /// How many messages a run may lose; at most 255.
@@ -36,6 +40,7 @@ impl Default for Plan {
             timers: Timers::default(),
             discards: Discards::default(),
             crashes: 0,
+            mortal: None,
             recoveries: 0,
             losses: 0,
             duplicates: 0,

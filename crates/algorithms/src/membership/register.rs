@@ -1,0 +1,83 @@
+//! An authority that is a process of its own: one register, reached by messages.
+//!
+//! The register holds the last view that was decided and takes the next one from whoever asks first
+//! (PROPOSE); later ones with the same number are told what it was (DECIDED). It is a single point
+//! of failure, by design: it must not crash. Any part of the group that reaches it may go on, so a
+//! group that is cut in two goes on where it is asked first.
+
+use alloc::vec::Vec;
+
+use quorate_core::NodeId;
+
+use super::authority::AuthorityMessage;
+use super::{Authority, Charter, Content, Electorate, Post, Proposal};
+
+/// The authority's part at one node; at one node it is the register.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Register<D> {
+    /// Where the register is.
+    home: NodeId,
+    /// There: what was decided last.
+    held: Charter<D>,
+}
+
+/// What members and register say.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum RegisterMsg<D> {
+    /// Let this one follow.
+    Propose(Charter<D>),
+    /// This one follows.
+    Decided(Charter<D>),
+}
+
+impl<D: Content> AuthorityMessage for RegisterMsg<D> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Propose(_) => "PROPOSE",
+            Self::Decided(_) => "DECIDED",
+        }
+    }
+}
+
+impl<D> Register<D> {
+    /// A register at this node, which holds the first view.
+    pub const fn new(home: NodeId, founding: Charter<D>) -> Self {
+        Self { home, held: founding }
+    }
+}
+
+impl<D: Content + 'static> Authority<D> for Register<D> {
+    type Msg = RegisterMsg<D>;
+
+    fn propose(
+        &mut self,
+        _: Electorate<'_>,
+        proposal: Proposal<D>,
+        post: &mut Vec<Post<RegisterMsg<D>>>,
+    ) -> Option<Charter<D>> {
+        post.push((self.home, RegisterMsg::Propose(proposal.next)));
+        None
+    }
+
+    fn on_message(
+        &mut self,
+        me: NodeId,
+        _: Option<&Charter<D>>,
+        from: NodeId,
+        msg: RegisterMsg<D>,
+        post: &mut Vec<Post<RegisterMsg<D>>>,
+    ) -> Option<Charter<D>> {
+        match msg {
+            RegisterMsg::Propose(next) if me == self.home => {
+                if next.id.0 == self.held.id.0 + 1 {
+                    self.held = next;
+                }
+                post.push((from, RegisterMsg::Decided(self.held.clone())));
+                None
+            }
+            RegisterMsg::Decided(view) if from == self.home => Some(view),
+            RegisterMsg::Propose(_) | RegisterMsg::Decided(_) => None,
+        }
+    }
+}
