@@ -1,5 +1,6 @@
 //! Who decides which view follows which.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -68,9 +69,9 @@ pub trait AuthorityMessage: Content {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Seat<D> {
     /// A majority of the view before.
-    Majority(Majority<D>),
+    Majority(Box<Majority<D>>),
     /// A process of its own.
-    Register(Register<D>),
+    Register(Box<Register<D>>),
 }
 
 /// What parts of a [`Seat`] send each other.

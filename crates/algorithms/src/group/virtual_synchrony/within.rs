@@ -1,0 +1,134 @@
+//! Within a view: what is sent, placed, delivered and acknowledged.
+
+use alloc::vec::Vec;
+
+use quorate_core::{Ctx, NodeId, NodeSet, Protocol};
+
+use super::streams::{Label, Unit};
+use super::{Event, Inside, Msg, Timer, VirtualSynchrony};
+use crate::group::{MessageId, Order, TotalBy, Wish};
+use crate::membership::Command as Seating;
+
+impl VirtualSynchrony {
+    /// Sends what may be sent.
+    pub(super) fn pump(&mut self, cx: &mut Ctx<'_, Self>) {
+        while let Some(wish) = self.outgoing.front().copied() {
+            let room = self.config.ack.is_none() || self.streams.in_flight() < self.config.window;
+            if self.stopped || !room || !self.may_number(cx, wish) {
+                break;
+            }
+            self.outgoing.pop_front();
+            self.multicast(cx, wish);
+        }
+        self.pass_token(cx);
+        if self.leaving && self.outgoing.is_empty() && !self.membership.is_leaving() {
+            // It cannot be refused: who has not been told that it is out is a member.
+            let _ = self.seat(cx, |part, cx| part.on_command(cx, Seating::Leave));
+        }
+    }
+
+    pub(super) fn multicast(&mut self, cx: &mut Ctx<'_, Self>, wish: Wish) {
+        let after = match wish.order {
+            Order::Causal => self.streams.delivered(),
+            Order::Fifo | Order::Total => Vec::new(),
+        };
+        let by_token = wish.order == Order::Total && self.total == TotalBy::Token;
+        let place = by_token.then(|| {
+            self.token.used += 1;
+            self.token.place += 1;
+            self.token.place - 1
+        });
+        cx.trace("multicast", &[("number", wish.number.into())]);
+        self.put(cx, Unit::Message { wish, after, place });
+    }
+
+    /// Adds a unit to my stream, for all.
+    pub(super) fn put(&mut self, cx: &mut Ctx<'_, Self>, unit: Unit) {
+        let Some(rank) = self.rank(self.me) else { return };
+        let number = self.streams.received()[rank] + 1;
+        self.send_all(cx, Inside::Data(number, unit.clone()));
+        self.streams.push(Label { rank: rank as u32, number }, unit);
+        self.number(cx);
+        self.deliver(cx);
+    }
+
+    pub(super) fn send_all(&self, cx: &mut Ctx<'_, Self>, msg: Inside) {
+        let others: NodeSet =
+            self.members.iter().copied().filter(|&node| node != self.me).collect();
+        if !others.is_empty() {
+            cx.multicast(others, Msg::Inside(self.view, msg));
+        }
+    }
+
+    pub(super) fn rank(&self, node: NodeId) -> Option<usize> {
+        self.members.iter().position(|&member| member == node)
+    }
+
+    pub(super) fn on_data(&mut self, cx: &mut Ctx<'_, Self>, rank: usize, number: u32, unit: Unit) {
+        if !self.streams.push(Label { rank: rank as u32, number }, unit) {
+            cx.trace("ignore known DATA", &[("number", number.into())]);
+            return;
+        }
+        cx.tally("buffered", self.streams.kept());
+        self.number(cx);
+        self.deliver(cx);
+        self.acknowledge(cx);
+    }
+
+    /// The sequencer gives places to what has come.
+    pub(super) fn number(&mut self, cx: &mut Ctx<'_, Self>) {
+        let sequencer = self.members.first() == Some(&self.me);
+        if !sequencer || self.total != TotalBy::Sequencer || self.stopped {
+            return;
+        }
+        let labels = self.streams.unplaced();
+        if !labels.is_empty() {
+            let first = self.streams.place_free();
+            cx.trace("give places", &[("first", first.into()), ("count", labels.len() as u64)]);
+            self.put(cx, Unit::Order { first, labels });
+        }
+    }
+
+    pub(super) fn deliver(&mut self, cx: &mut Ctx<'_, Self>) {
+        if self.stopped && !flaw!(DeliverBeforeFlushCompletes) {
+            return;
+        }
+        while let Some((rank, wish)) = self.streams.deliver() {
+            self.tell(cx, rank, wish);
+        }
+    }
+
+    pub(super) fn tell(&mut self, cx: &mut Ctx<'_, Self>, rank: usize, wish: Wish) {
+        let id = MessageId { sender: self.members[rank], number: wish.number };
+        cx.trace("deliver", &[("sender", id.sender.number().into()), ("number", id.number.into())]);
+        self.state.add(id);
+        cx.emit(Event::Delivered(id));
+    }
+
+    /// Tells the others what I have: at once where somebody may wait for it, or else after a while.
+    pub(super) fn acknowledge(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Some(ack) = self.config.ack else { return };
+        let received = self.streams.received();
+        let ahead = |(has, told): (&u32, &u32)| has - told >= self.config.window.div_ceil(2);
+        let many = received.iter().zip(&self.told).any(ahead);
+        if self.stopped || received == self.told {
+            return;
+        }
+        if many || self.streams.waits_for_all() {
+            self.tell_what_i_have(cx, received);
+        } else if !self.ack_is_due {
+            self.ack_is_due = true;
+            cx.set_timer(Timer::Ack, ack..ack);
+        }
+    }
+
+    pub(super) fn tell_what_i_have(&mut self, cx: &mut Ctx<'_, Self>, received: Vec<u32>) {
+        cx.trace("acknowledge", &[("kept", self.streams.kept())]);
+        if self.ack_is_due {
+            self.ack_is_due = false;
+            cx.cancel_timer(Timer::Ack);
+        }
+        self.send_all(cx, Inside::Ack(received.clone()));
+        self.told = received;
+    }
+}
