@@ -11,9 +11,12 @@ mod flaw;
 mod catalogue;
 pub mod election;
 pub mod group;
+pub mod link;
 pub mod membership;
 pub mod mutex;
+pub mod reliable;
 #[cfg(test)]
 mod testing;
 
 pub use catalogue::{Carried, Catalogued, Portable, Visitor, nearest};
+pub use reliable::Reliable;

@@ -27,6 +27,7 @@ Examples:
   quorate sim election/chang-roberts --nodes 100 --ids random --runs 1000
   quorate sim election/chang-roberts --nodes 1000000 --initiators one
   quorate sim election/bully --nodes 5 --crash 5@0 --recover 5@20 --initiators nodes:1 --draw
+  quorate sim mutex/raymond --over reliable --loss 0.2 --duplicate 0.2 --reorder 0.2
   quorate sim election/bully --loss 0.1 --seed 7 --svg run.svg --trace run.jsonl
 
 Times are in units of 1 ms unless they end in ns, us, ms or s. Nodes are numbered from 1.
@@ -97,6 +98,10 @@ pub(crate) struct SceneArguments {
     /// Do links keep the order? [default: as the algorithm needs]
     #[arg(long, value_enum)]
     pub(crate) channels: Option<Channels>,
+    /// What carries the messages: the network as it is, or reliable links over it, which send again
+    /// what is lost and keep the order
+    #[arg(long, value_enum, default_value = "bare")]
+    pub(crate) over: Over,
     /// Mutex: how often each node enters [default: 3; 1 for check]
     #[arg(long, value_name = "R")]
     pub(crate) requests: Option<u32>,
@@ -290,6 +295,12 @@ pub(crate) enum Channels {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Over {
+    Bare,
+    Reliable,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Criterion {
     Highest,
     Lowest,
@@ -385,6 +396,10 @@ impl SceneArguments {
             Channels::Fifo => ChannelSpec::Fifo,
             Channels::Unordered => ChannelSpec::Unordered,
         });
+        spec.over = match self.over {
+            Over::Bare => quorate_lab::Over::Bare,
+            Over::Reliable => quorate_lab::Over::Reliable,
+        };
         spec.mutex.requests = self.requests.unwrap_or(requests);
         spec.mutex.holder = self.holder;
         spec.mutex.tree_from.clone_from(&self.tree_from);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use quorate_check::{self as check, Outcome, Plan};
 use quorate_core::{Channels, Timing};
-use quorate_lab::{BadInput, ChannelSpec, Exhausted, Spec, exhaust, meta};
+use quorate_lab::{BadInput, ChannelSpec, Exhausted, Over, Spec, exhaust, meta};
 use serde_json::json;
 
 use crate::Done;
@@ -52,7 +52,9 @@ fn plan(arguments: &CheckArguments, spec: &Spec) -> Result<Plan, BadInput> {
     let network = match spec.channels {
         Some(ChannelSpec::Fifo) => check::Network::Fifo,
         Some(ChannelSpec::Unordered) => check::Network::Unordered,
-        None if meta(&spec.algorithm)?.channels == Channels::Fifo => check::Network::Fifo,
+        None if spec.over == Over::Bare && meta(&spec.algorithm)?.channels == Channels::Fifo => {
+            check::Network::Fifo
+        }
         None => check::Network::Unordered,
     };
     for (argument, count) in [

@@ -303,8 +303,33 @@ impl<P: Protocol> Ctx<'_, P> {
         up: &mut Vec<C::Event>,
         part: impl FnOnce(&mut Ctx<'_, C>) -> R,
     ) -> R {
-        let mut sink = Lowered { outer: &mut *self.sink, wrap, up };
-        part(&mut Ctx { me: self.me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
+        let mut map = |effect| {
+            Some(match effect {
+                Effect::Send { to, msg } => Effect::Send { to, msg: (wrap.msg)(msg) },
+                Effect::Multicast { to, msg } => Effect::Multicast { to, msg: (wrap.msg)(msg) },
+                Effect::SetTimer { timer, after } => {
+                    Effect::SetTimer { timer: (wrap.timer)(timer), after }
+                }
+                Effect::CancelTimer(timer) => Effect::CancelTimer((wrap.timer)(timer)),
+                Effect::Persist(stable) => match stable {},
+                Effect::Emit(event) => {
+                    up.push(event);
+                    return None;
+                }
+            })
+        };
+        self.mapped(&mut map, part)
+    }
+
+    /// Runs another protocol at this node: each of its effects becomes what `map` says, or nothing.
+    /// Its steps and choices stand in the trace as this protocol's own.
+    pub fn mapped<C: Protocol, R>(
+        &mut self,
+        map: &mut dyn FnMut(Effect<C>) -> Option<Effect<P>>,
+        run: impl FnOnce(&mut Ctx<'_, C>) -> R,
+    ) -> R {
+        let mut sink = Mapped { outer: &mut *self.sink, map };
+        run(&mut Ctx { me: self.me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
     }
 }
 
@@ -316,25 +341,17 @@ pub struct Wrap<C: Protocol, P: Protocol> {
     pub timer: fn(C::Timer) -> P::Timer,
 }
 
-struct Lowered<'a, C: Protocol, P: Protocol> {
+/// Hands the effects of one protocol to the sink of another.
+struct Mapped<'a, C: Protocol, P: Protocol> {
     outer: &'a mut dyn Sink<P>,
-    wrap: Wrap<C, P>,
-    up: &'a mut Vec<C::Event>,
+    map: &'a mut dyn FnMut(Effect<C>) -> Option<Effect<P>>,
 }
 
-impl<C: Protocol<Stable = Infallible>, P: Protocol> Sink<C> for Lowered<'_, C, P> {
+impl<C: Protocol, P: Protocol> Sink<C> for Mapped<'_, C, P> {
     fn effect(&mut self, effect: Effect<C>) {
-        let wrap = &self.wrap;
-        self.outer.effect(match effect {
-            Effect::Send { to, msg } => Effect::Send { to, msg: (wrap.msg)(msg) },
-            Effect::Multicast { to, msg } => Effect::Multicast { to, msg: (wrap.msg)(msg) },
-            Effect::SetTimer { timer, after } => {
-                Effect::SetTimer { timer: (wrap.timer)(timer), after }
-            }
-            Effect::CancelTimer(timer) => Effect::CancelTimer((wrap.timer)(timer)),
-            Effect::Persist(stable) => match stable {},
-            Effect::Emit(event) => return self.up.push(event),
-        });
+        if let Some(effect) = (self.map)(effect) {
+            self.outer.effect(effect);
+        }
     }
 
     fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {

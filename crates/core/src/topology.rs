@@ -92,6 +92,20 @@ impl Topology {
         Self::directed(count, &both)
     }
 
+    /// The same links, and behind those of each node the ways back that were missing.
+    #[must_use]
+    pub fn two_way(self) -> Self {
+        if self.is_two_way() {
+            return self;
+        }
+        let links = |from| self.neighbours(from).iter().map(move |to| (from, to));
+        let there: Vec<_> = NodeId::first(self.count).flat_map(links).collect();
+        let back = there.iter().map(|&(from, to)| (to, from));
+        let missing = back.filter(|&(from, to)| self.link(from, to).is_none());
+        let both: Vec<_> = there.iter().copied().chain(missing).collect();
+        Self::directed(self.count, &both).expect("each link stands once, between known nodes")
+    }
+
     fn without_repetition(self) -> Result<Self, BadTopology> {
         let mut seen_from = vec![None; self.count];
         for from in NodeId::first(self.count) {
@@ -291,6 +305,17 @@ mod tests {
         assert!(path.is_tree() && !path.is_complete());
         let apart = Topology::undirected(3, &[(node(1), node(2))]).unwrap();
         assert!(!apart.is_connected() && !apart.is_tree());
+    }
+
+    #[test]
+    fn ways_back_come_after_the_others() {
+        let ring = Topology::ring(4).two_way();
+        assert!(ring.is_two_way_ring());
+        let next: Vec<_> = NodeId::first(4).filter_map(|n| ring.neighbours(n).next()).collect();
+        assert_eq!(next, [2, 3, 4, 1].map(node));
+        for topology in [Topology::complete(3), ring, Topology::ring(2), Topology::ring(1)] {
+            assert_eq!(topology.clone().two_way(), topology);
+        }
     }
 
     #[test]

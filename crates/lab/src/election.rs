@@ -143,7 +143,7 @@ impl Study for Election {
         };
         let setup = Setup::with_ranks(PerNode::new(spec.nodes, rank));
         let diameter = diameter(topology).unwrap_or(setup.diameter);
-        Ok(Setup { delay_max: spec.latency()?.max(), diameter, ..setup })
+        Ok(Setup { delay_max: spec.delay_max()?, diameter, ..setup })
     }
 
     fn users(spec: &Spec, _: &Setup) -> Result<Initiators, BadInput> {

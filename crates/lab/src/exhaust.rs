@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::study::{Study, visit};
 use crate::trace_file::TraceFile;
-use crate::{BadInput, Spec};
+use crate::{BadInput, Over, Spec};
 
 /// The most nodes that are checked: of more, not even the first steps can be told apart.
 const NODES_MAX: usize = 64;
@@ -49,10 +49,13 @@ pub fn exhaust(
         let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", spec.nodes);
         return Err(BadInput::new("--nodes", reason));
     }
-    let report = visit(&spec.algorithm, Exhaust { spec, plan, progress })?;
+    let report = visit(spec, Exhaust { spec, plan, progress })?;
     let mut json = Map::new();
     json.insert("algorithm".into(), json!(spec.algorithm));
     json.insert("nodes".into(), json!(spec.nodes));
+    if spec.over != Over::Bare {
+        json.insert("over".into(), json!(spec.over));
+    }
     json.insert("states".into(), json!(report.states));
     json.insert("transitions".into(), json!(report.transitions));
     json.insert("depth".into(), json!(report.depth));

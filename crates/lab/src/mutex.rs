@@ -59,7 +59,7 @@ impl Study for Mutex {
     type Measures = Criteria;
 
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
-        let mut setup = Setup { delay_max: spec.latency()?.max(), ..Setup::new(spec.nodes) };
+        let mut setup = Setup { delay_max: spec.delay_max()?, ..Setup::new(spec.nodes) };
         setup.holder = spec.mutex.holder.map(|node| spec.node("--holder", node)).transpose()?;
         if let Some(name) = &spec.mutex.quorum {
             setup.quorums = Arc::new(quorum::assignment("--quorum", name, spec.nodes)?);

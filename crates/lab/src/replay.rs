@@ -47,7 +47,7 @@ pub fn replay(trace: &TraceFile) -> Result<Replayed, BadInput> {
     if spec.algorithm != trace.header.algorithm || spec.nodes != trace.header.nodes {
         return Err(bad("line 1: the header and the spec in it do not agree".to_owned()));
     }
-    visit(&spec.algorithm, Replay { spec: &spec, records: &trace.records })
+    visit(&spec, Replay { spec: &spec, records: &trace.records })
 }
 
 struct Replay<'a> {

@@ -9,7 +9,7 @@ use quorate_sim::{Pace, Report, World};
 use serde_json::{Map, Value, json};
 
 use crate::study::{Figures, Study, visit};
-use crate::{BadInput, Spec};
+use crate::{BadInput, Over, Spec};
 
 /// How many events are handled between two words on the progress.
 const STRIDE: u64 = 1 << 17;
@@ -52,7 +52,7 @@ impl Spec {
 /// # Errors
 /// The first argument that makes no sense.
 pub fn simulate<'a>(spec: &'a Spec, watch: Watch<'a>) -> Result<Simulated, BadInput> {
-    let (report, figures) = visit(&spec.algorithm, Simulate { spec, watch })?;
+    let (report, figures) = visit(spec, Simulate { spec, watch })?;
     let mut json = opening(spec);
     json.extend(figures.into_iter().map(|(name, value)| (name.to_owned(), value)));
     close(&mut json, &report);
@@ -114,6 +114,9 @@ fn opening(spec: &Spec) -> Map<String, Value> {
     json.insert("algorithm".into(), json!(spec.algorithm));
     json.insert("nodes".into(), json!(spec.nodes));
     json.insert("seed".into(), json!(spec.seed));
+    if spec.over != Over::Bare {
+        json.insert("over".into(), json!(spec.over));
+    }
     json
 }
 

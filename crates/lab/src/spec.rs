@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use quorate_algorithms::link::Settings;
 use quorate_core::{
     Algorithm, BadOption, Channels, NodeId, NodeSet, Options, Scene, Shape, Span, Time, Topology,
 };
@@ -10,12 +11,16 @@ use quorate_sim::{Crash, Draw, Faults, Latency, Network, Partition, Recovery};
 use serde::{Deserialize, Serialize};
 
 use crate::BadInput;
-use crate::study::Study;
+use crate::study::{Study, meta};
 
 /// The most nodes that a run can have.
 pub const NODES_MAX: usize = 20_000_000;
 /// The most nodes of a complete graph whose links are looked at one by one.
 const FIFO_LINKS_MAX: usize = 400_000_000;
+
+/// So many sendings in a row are not lost: of those who rely on a bound, six in a hundred thousand
+/// messages break it where every fifth is lost.
+const LOSSES_MAX: u32 = 6;
 
 /// A run as data. What stands here is what stands in the header of its trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -42,6 +47,9 @@ pub struct Spec {
     /// Do links keep the order? As the algorithm needs if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<ChannelSpec>,
+    /// What carries the messages.
+    #[serde(default, skip_serializing_if = "Over::is_bare")]
+    pub over: Over,
     /// The probability that a message is lost.
     #[serde(default)]
     pub loss: f64,
@@ -98,6 +106,24 @@ pub enum ChannelSpec {
     Unordered,
 }
 
+/// What carries the messages of an algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// The network as it is.
+    #[default]
+    Bare,
+    /// Links that send again what is lost, and keep the order.
+    Reliable,
+}
+
+impl Over {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_bare(&self) -> bool {
+        *self == Self::Bare
+    }
+}
+
 /// A cut for a while.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PartitionSpec {
@@ -122,6 +148,7 @@ impl Spec {
             latency: unit_latency(),
             latency_table: None,
             channels: None,
+            over: Over::Bare,
             loss: 0.0,
             duplicate: 0.0,
             reorder: 0.0,
@@ -149,7 +176,7 @@ impl Spec {
             return Err(BadInput::new("--nodes", reason));
         }
         let config = self.config::<A>()?;
-        let topology = self.topology::<A>()?;
+        let topology = self.topology()?;
         let setup = A::Family::setup(self, &topology)?;
         let scene = Scene::new(topology, setup, config);
         scene.fits().map_err(|bad| BadInput::new("--topology", bad))?;
@@ -174,19 +201,38 @@ impl Spec {
         A::configure(&Options(&given)).map_err(bad_option)
     }
 
-    fn topology<A: Algorithm>(&self) -> Result<Topology, BadInput> {
+    fn topology(&self) -> Result<Topology, BadInput> {
         let bad = |bad| BadInput::new("--topology", bad);
         if let Some(election) = &self.mutex.tree_from {
             return crate::grown::tree(election, self);
         }
-        match &self.topology {
-            Some(TopologySpec::Named(name)) => name
-                .parse::<Named>()
-                .and_then(|named| named.build(self.nodes, self.seed))
-                .map_err(bad),
-            Some(TopologySpec::Links(text)) => topology::read(text, Some(self.nodes)).map_err(bad),
-            None => usual(A::META.shape).build(self.nodes, self.seed).map_err(bad),
-        }
+        let topology = match &self.topology {
+            Some(TopologySpec::Named(name)) => {
+                name.parse::<Named>().and_then(|named| named.build(self.nodes, self.seed))
+            }
+            Some(TopologySpec::Links(text)) => topology::read(text, Some(self.nodes)),
+            None => usual(meta(&self.algorithm)?.shape).build(self.nodes, self.seed),
+        };
+        let topology = topology.map_err(bad)?;
+        Ok(match self.over {
+            Over::Bare => topology,
+            // Acknowledgements need a way back.
+            Over::Reliable => topology.two_way(),
+        })
+    }
+
+    /// How long a message takes at most, for algorithms that rely on such a bound. Over reliable
+    /// links there is none: it is what the links take if they lose [`LOSSES_MAX`] sendings in a row.
+    ///
+    /// # Errors
+    /// If the latency is not said in a way that makes sense.
+    pub fn delay_max(&self) -> Result<Span, BadInput> {
+        let latency_max = self.latency()?.max();
+        let faulty = self.loss > 0.0 || self.reorder > 0.0 || !self.partitions.is_empty();
+        Ok(match self.over {
+            Over::Reliable if faulty => Settings::default().delay(latency_max, LOSSES_MAX),
+            Over::Bare | Over::Reliable => latency_max,
+        })
     }
 
     /// The network, for a simulation of `A`.

@@ -2,12 +2,12 @@
 
 use quorate_algorithms::election::Election;
 use quorate_algorithms::mutex::Mutex;
-use quorate_algorithms::{Catalogued, Visitor, nearest};
-use quorate_core::{Meta, Span, Topology, Workload};
+use quorate_algorithms::{Catalogued, Portable, Reliable, Visitor, nearest};
+use quorate_core::{Algorithm, Family, Meta, Span, Topology, Workload};
 use quorate_sim::{Observer, Report};
 use serde_json::Value;
 
-use crate::{BadInput, Spec};
+use crate::{BadInput, Over, Spec};
 
 /// A family that can be experimented with.
 pub trait Study: Catalogued {
@@ -44,11 +44,37 @@ pub fn catalogue() -> Vec<&'static Meta> {
     [Mutex::CATALOGUE, Election::CATALOGUE].concat()
 }
 
-/// Calls the visitor with the type of the algorithm of this name.
+/// Calls the visitor with the type of the algorithm that a run is of, over what it runs.
 ///
 /// # Errors
 /// If there is none, with the name that was probably meant.
-pub fn visit<V, R>(name: &str, visitor: V) -> Result<R, BadInput>
+pub fn visit<V, R>(spec: &Spec, visitor: V) -> Result<R, BadInput>
+where
+    V: Visitor<Mutex, Output = Result<R, BadInput>>
+        + Visitor<Election, Output = Result<R, BadInput>>,
+{
+    match spec.over {
+        Over::Bare => visit_named(&spec.algorithm, visitor),
+        Over::Reliable => visit_named(&spec.algorithm, OnReliable(visitor)),
+    }
+}
+
+/// Does the same with an algorithm over reliable links.
+struct OnReliable<V>(V);
+
+impl<F: Family, V: Visitor<F>> Visitor<F> for OnReliable<V> {
+    type Output = V::Output;
+
+    fn visit<A>(self) -> V::Output
+    where
+        A: Algorithm<Family = F>,
+        A::Msg: Portable,
+    {
+        self.0.visit::<Reliable<A>>()
+    }
+}
+
+fn visit_named<V, R>(name: &str, visitor: V) -> Result<R, BadInput>
 where
     V: Visitor<Mutex, Output = Result<R, BadInput>>
         + Visitor<Election, Output = Result<R, BadInput>>,

@@ -1,0 +1,514 @@
+//! Every message to a peer arrives once, and in the order of sending, over a network that loses,
+//! doubles and reorders.
+//!
+//! # Idea
+//! Messages to a peer are numbered. The receiver delivers them in the order of their numbers, keeps
+//! what comes too early, ignores what it has seen, and says how far it has got. What is not
+//! acknowledged in time is sent again. At most a window of messages is on its way to a peer, so
+//! that both sides need a bounded memory; further ones wait in a queue.
+//!
+//! # Paper
+//! V. G. Cerf, R. E. Kahn, *A Protocol for Packet Network Intercommunication*, IEEE Transactions on
+//! Communications 22(5), 1974, for the window. P. Karn, C. Partridge, *Improving Round-Trip Time
+//! Estimates in Reliable Transport Protocols*, SIGCOMM 1987, and V. Paxson, M. Allman, J. Chu,
+//! M. Sargent, *Computing TCP's Retransmission Timer*, RFC 6298, 2011, for the timeout. M. Mathis,
+//! J. Mahdavi, S. Floyd, A. Romanow, *TCP Selective Acknowledgment Options*, RFC 2018, 1996.
+//!
+//! # Assumptions
+//! A link leads both ways. A message that is sent again and again arrives in the end. A node that
+//! comes up after a crash has a higher incarnation than before; nothing else need survive a crash.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | as the user's | there is room in the window | delivered in its turn, and acknowledged |
+//! | RESEND | the timeout is over, or three later messages have arrived | the same |
+//! | LINK-ACK | nothing went back that it could ride on, or a message came early or twice | the window moves on |
+//!
+//! Every frame carries the acknowledgement of the other direction: the number up to which all was
+//! delivered, and a bit for each of the next numbers that has come early. It also carries the
+//! incarnations of its sender and, as far as the sender knows, of its receiver. The two name the
+//! *session*.
+//!
+//! ```text
+//! 1  --#0, #1, #2-->  2             #1 is lost
+//! 1  <--LINK-ACK 1 {2}--  2         2 has delivered #0 and keeps #2
+//! 1  --RESEND #1-->  2              after the timeout; 2 delivers #1 and #2
+//! 1  <--LINK-ACK 3--  2             nothing is on its way: no timer is set
+//! ```
+//!
+//! # State
+//! By peer, from the first message to or from it on: messages on their way, and when they were
+//! sent; messages that wait; SRTT and RTTVAR; what came early; whether an acknowledgement is owed.
+//!
+//! # Safety
+//! Exactly once, in order: within a session a number names one message, and the receiver delivers
+//! the number after the last one only. A frame of another session is never delivered.
+//!
+//! # Liveness
+//! The oldest message is sent until it is acknowledged, and whatever arrives is acknowledged. This
+//! holds while the peer is heard from now and then: after [`Settings::tries_max`] sendings in a row
+//! with nothing heard, the link *pauses*, so that a run with a dead node comes to rest. It goes on
+//! when something is heard from the peer or another message is to be sent to it.
+//!
+//! # Cost
+//! Without faults one frame per message, and at most one LINK-ACK per message: none where an answer
+//! goes back within [`Settings::ack_delay`]. An idle link has no timer. Space per peer: a window of
+//! messages each way, and the queue.
+//!
+//! # Deviations
+//! - The floor of the timeout is 4 ms and its ceiling 8 s, not 1 s and at least 60 s: the unit of
+//!   time is 1 ms, and losses are the network's, not congestion.
+//! - No acknowledgement at every second message: the delayed one comes soon enough, and an answer
+//!   in the same step carries it for nothing.
+//! - The window is fixed: there is no congestion control and no flow control.
+//! - No handshake. A session begins with the first frame. As long as a node has heard nothing from a
+//!   peer, it takes it to be in its first life; if it hears otherwise, the messages that wait are
+//!   sent again, to the life that there is.
+//!
+//! # Known limits
+//! - When a peer comes up again, what it has not acknowledged is dropped (step `reborn`, with how
+//!   many): it was for the process that died. That process may have delivered some of it. A message
+//!   that is sent after the peer came up, but before anything was heard from its new life, is dropped
+//!   as well. A message to a life that died before it was heard from can reach the next one too.
+//! - When window and queue are full, a message is refused ([`Refusal::Busy`]) and nothing changes.
+//! - Order is kept per link; nothing is said of messages over different links. Delays have no bound:
+//!   an algorithm that takes silence for death ([`Settings::delay`]) can be wrong.
+
+mod peer;
+mod rtt;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::BTreeMap;
+use core::convert::Infallible;
+use core::fmt::{self, Debug};
+
+use quorate_core::{Ctx, Message, NodeId, Protocol, Refusal, Span};
+
+use peer::{Arrival, Peer, Progress};
+pub use rtt::Bounds;
+
+/// A message is taken for lost when so many later ones have arrived.
+const OVERTAKEN_BY: usize = 3;
+
+/// What a link is given.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Settings {
+    /// How many messages may be on their way to a peer: from 1 to [`Settings::WINDOW_MAX`].
+    pub window: usize,
+    /// How many more may wait.
+    pub queue_max: usize,
+    /// How long an acknowledgement waits for something to ride on.
+    pub ack_delay: Span,
+    /// The timeout.
+    pub timeout: Bounds,
+    /// After so many sendings in a row with nothing heard, the link pauses.
+    pub tries_max: u32,
+}
+
+impl Settings {
+    /// The longest window: an acknowledgement has a bit for each number of it.
+    pub const WINDOW_MAX: usize = u64::BITS as usize;
+
+    /// How long a message takes at most, if no frame takes longer than `latency_max` and no more
+    /// than `losses` in a row are lost.
+    #[must_use]
+    pub fn delay(&self, latency_max: Span, losses: u32) -> Span {
+        let round_trip = latency_max.times(2) + self.ack_delay;
+        // SRTT + 4 RTTVAR is at most three times the longest round trip.
+        let timeout = self.timeout.initial.max(self.timeout.floor).max(round_trip.times(3));
+        let doubled = |tries: u32| timeout.times(1 << tries.min(40)).min(self.timeout.ceiling);
+        (0..losses).map(doubled).fold(latency_max, core::ops::Add::add)
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            window: 32,
+            queue_max: 4096,
+            ack_delay: Span::UNIT,
+            timeout: Bounds {
+                initial: Span::units(10),
+                floor: Span::units(4),
+                ceiling: Span::units(8_000),
+            },
+            tries_max: 16,
+        }
+    }
+}
+
+/// What goes over a link.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Frame<M> {
+    /// The lives that it is from and for.
+    session: Session,
+    /// What of the other direction has arrived.
+    ack: Ack,
+    body: Body<M>,
+}
+
+/// Two lives of two nodes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Session {
+    from: u32,
+    to: u32,
+}
+
+/// What has arrived: everything below `next`, and of `next + 1` onwards what `early` has a bit for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Ack {
+    next: u64,
+    early: u64,
+}
+
+impl Ack {
+    /// The numbers that came early.
+    fn early(self) -> impl Iterator<Item = u64> {
+        let bits = (0..u64::from(u64::BITS)).filter(move |bit| self.early >> bit & 1 == 1);
+        bits.map(move |bit| self.next.saturating_add(1 + bit))
+    }
+
+    /// Has this number arrived?
+    fn covers(self, number: u64) -> bool {
+        let bit = number.checked_sub(self.next).and_then(|ahead| ahead.checked_sub(1));
+        let early = bit.filter(|bit| *bit < u64::from(u64::BITS));
+        number < self.next || early.is_some_and(|bit| self.early >> bit & 1 == 1)
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+enum Body<M> {
+    /// A message of the user.
+    Data { number: u64, again: bool, msg: M },
+    /// Nothing but an acknowledgement.
+    Ack,
+}
+
+impl<M: Message> Message for Frame<M> {
+    fn kind(&self) -> &'static str {
+        match &self.body {
+            Body::Data { again: false, msg, .. } => msg.kind(),
+            Body::Data { again: true, .. } => RESEND,
+            Body::Ack => LINK_ACK,
+        }
+    }
+}
+
+/// The kind of a message that is sent once more.
+pub(crate) const RESEND: &str = "RESEND";
+/// The kind of an acknowledgement that rides on nothing. Some algorithms have an ACK of their own.
+pub(crate) const LINK_ACK: &str = "LINK-ACK";
+
+impl<M: Debug> Debug for Frame<M> {
+    /// First the message, as without a link; then what the link adds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { session, ack, body } = self;
+        match body {
+            Body::Data { number, again, msg } => {
+                write!(f, "{msg:?} #{number}{} ", if *again { " again" } else { "" })?;
+            }
+            Body::Ack => {}
+        }
+        write!(f, "ack {}", ack.next)?;
+        if ack.early != 0 {
+            f.write_str(" ")?;
+            f.debug_set().entries(ack.early()).finish()?;
+        }
+        if (session.from, session.to) != (0, 0) {
+            write!(f, " in {}>{}", session.from, session.to)?;
+        }
+        Ok(())
+    }
+}
+
+/// What runs out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer {
+    /// The peer has not acknowledged in time.
+    Resend(NodeId),
+    /// The acknowledgement that is owed to the peer has found nothing to ride on.
+    Ack(NodeId),
+}
+
+/// What the owner of a link wishes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Send<M> {
+    /// To whom.
+    pub to: NodeId,
+    /// What.
+    pub msg: M,
+}
+
+/// What the owner of a link is told: a message has its turn.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Delivered<M> {
+    /// From whom.
+    pub from: NodeId,
+    /// What.
+    pub msg: M,
+}
+
+/// A node's links with all of its peers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Link<M> {
+    /// The life that this node is in.
+    incarnation: u32,
+    settings: Settings,
+    /// Those that something was sent to, or heard from.
+    peers: BTreeMap<NodeId, Peer<M>>,
+}
+
+impl<M> Link<M> {
+    /// The links of a node in this life, before anything is sent.
+    ///
+    /// # Panics
+    /// If the window is empty, or longer than an acknowledgement can tell of.
+    #[must_use]
+    pub fn new(incarnation: u32, settings: Settings) -> Self {
+        let possible = 1..=Settings::WINDOW_MAX;
+        assert!(possible.contains(&settings.window), "no window of {}", settings.window);
+        Self { incarnation, settings, peers: BTreeMap::new() }
+    }
+}
+
+impl<M: Message + 'static> Protocol for Link<M> {
+    type Msg = Frame<M>;
+    type Timer = Timer;
+    type Command = Send<M>;
+    type Event = Delivered<M>;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, send: Send<M>) -> Result<(), Refusal> {
+        let Send { to, msg } = send;
+        let Settings { window, queue_max, .. } = self.settings;
+        let out = &mut self.peer(to).out;
+        if out.unacked.len() < window {
+            self.launch(cx, to, msg);
+        } else if out.queue.len() < queue_max {
+            out.queue.push_back(msg);
+            cx.trace("wait for room", &[("node", u64::from(to.number()))]);
+        } else {
+            return Err(Refusal::Busy);
+        }
+        if self.is_paused(to) {
+            self.resume(cx, to);
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, frame: Frame<M>) {
+        let Frame { session, ack, body } = frame;
+        if self.is_current(cx, from, session, &body)
+            && self.take_ack(cx, from, ack)
+            && let Body::Data { number, msg, .. } = body
+        {
+            self.take_data(cx, from, number, msg);
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Timer) {
+        match timer {
+            Timer::Resend(to) => self.time_out(cx, to),
+            Timer::Ack(to) => self.transmit(cx, to, Body::Ack),
+        }
+    }
+
+    fn assert_invariants(&self) {
+        for peer in self.peers.values() {
+            peer.out.assert_invariants(self.settings.window);
+            peer.incoming.assert_invariants(self.settings.window);
+        }
+    }
+}
+
+impl<M: Message + 'static> Link<M> {
+    /// The link with a peer; with one not heard from yet, as if in its first life.
+    fn peer(&mut self, node: NodeId) -> &mut Peer<M> {
+        self.peers.entry(node).or_insert_with(|| Peer::new(0, false))
+    }
+
+    /// Puts a frame on its way; the acknowledgement that is owed rides on it.
+    fn transmit(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId, body: Body<M>) {
+        let from = self.incarnation;
+        let peer = self.peer(to);
+        if core::mem::take(&mut peer.incoming.owes_ack) {
+            cx.cancel_timer(Timer::Ack(to));
+        }
+        let session = Session { from, to: peer.incarnation };
+        cx.send(to, Frame { session, ack: peer.incoming.ack(), body });
+    }
+
+    /// Sends a message for the first time. With nothing else on its way, the timer starts (5.1).
+    fn launch(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId, msg: M) {
+        let out = &mut self.peer(to).out;
+        let number = out.launch(msg.clone(), cx.now());
+        let alone = out.unacked.len() == 1;
+        self.transmit(cx, to, Body::Data { number, again: false, msg });
+        if alone {
+            self.start_timer(cx, to);
+        }
+    }
+
+    fn start_timer(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
+        let bounds = self.settings.timeout;
+        let after = self.peer(to).out.timeout(&bounds);
+        cx.set_timer(Timer::Resend(to), after..after);
+    }
+
+    /// Sends the oldest message again.
+    fn resend(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
+        let Some((number, msg)) = self.peer(to).out.oldest() else { return };
+        let msg = msg.clone();
+        cx.trace("resend", &[("node", u64::from(to.number())), ("number", number)]);
+        self.transmit(cx, to, Body::Data { number, again: true, msg });
+    }
+
+    /// "Retransmit the earliest segment that has not been acknowledged", and back off (5.4 to 5.6).
+    fn time_out(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
+        let out = &mut self.peer(to).out;
+        out.timeouts += 1;
+        out.rtt.back_off();
+        if self.is_paused(to) || flaw!(NoResend) {
+            return cx.trace("pause", &[("node", u64::from(to.number()))]);
+        }
+        self.resend(cx, to);
+        self.start_timer(cx, to);
+    }
+
+    /// Something is on its way to a peer that has not been heard from for long, and no timer is set.
+    fn is_paused(&self, to: NodeId) -> bool {
+        let tries_max = self.settings.tries_max;
+        let silent = |out: &peer::Outgoing<M>| !out.unacked.is_empty() && out.timeouts >= tries_max;
+        self.peers.get(&to).is_some_and(|peer| silent(&peer.out))
+    }
+
+    /// Goes on after a pause.
+    fn resume(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
+        self.peer(to).out.timeouts = 0;
+        cx.trace("resume", &[("node", u64::from(to.number()))]);
+        self.resend(cx, to);
+        self.start_timer(cx, to);
+    }
+
+    /// Is the frame from the peer's present life, and for this one of ours? A new life of the peer
+    /// begins a new session.
+    fn is_current(
+        &mut self,
+        cx: &mut Ctx<'_, Self>,
+        from: NodeId,
+        session: Session,
+        body: &Body<M>,
+    ) -> bool {
+        let mine = self.incarnation;
+        let Peer { incarnation: theirs, heard, .. } = *self.peer(from);
+        if session.from < theirs || session.to > mine {
+            cx.trace("stale", &[("node", u64::from(from.number()))]);
+            return false;
+        }
+        if !heard {
+            self.meet(cx, from, session.from);
+        } else if session.from > theirs {
+            self.begin_anew(cx, from, session.from);
+        }
+        if session.to < mine {
+            cx.trace("not for me", &[("node", u64::from(from.number()))]);
+            if matches!(body, Body::Data { .. }) {
+                // It does not know of this life: that is how it learns.
+                self.transmit(cx, from, Body::Ack);
+            }
+            return false;
+        }
+        true
+    }
+
+    /// A first word from a peer. If it is in a later life than was guessed, what is on its way will
+    /// not be taken: it is sent again to the life that there is.
+    fn meet(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, incarnation: u32) {
+        let peer = self.peer(from);
+        let guessed = core::mem::replace(&mut peer.incarnation, incarnation) == incarnation;
+        peer.heard = true;
+        if guessed {
+            return;
+        }
+        let missing: alloc::vec::Vec<_> =
+            peer.out.missing().map(|(number, msg)| (number, msg.clone())).collect();
+        for (number, msg) in missing {
+            cx.trace("readdress", &[("node", u64::from(from.number())), ("number", number)]);
+            self.transmit(cx, from, Body::Data { number, again: true, msg });
+        }
+    }
+
+    /// The peer has crashed and come up again: what was for the dead process is dropped.
+    fn begin_anew(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, incarnation: u32) {
+        let old = core::mem::replace(self.peer(from), Peer::new(incarnation, true));
+        let dropped = old.out.unacked.len() + old.out.queue.len();
+        cx.trace("reborn", &[("node", u64::from(from.number())), ("dropped", dropped as u64)]);
+        cx.cancel_timer(Timer::Resend(from));
+        cx.cancel_timer(Timer::Ack(from));
+    }
+
+    /// Moves the window on; false if the acknowledgement makes no sense.
+    fn take_ack(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, ack: Ack) -> bool {
+        let (now, window) = (cx.now(), self.settings.window);
+        let paused = self.is_paused(from);
+        let out = &mut self.peer(from).out;
+        let progress = out.acknowledge(ack, now);
+        if let Progress::Nonsense = progress {
+            cx.trace("foreign", &[("node", u64::from(from.number()))]);
+            return false;
+        }
+        out.timeouts = 0;
+        let room = window - out.unacked.len();
+        let overtaken = out.overtaken(OVERTAKEN_BY).map(|(number, msg)| (number, msg.clone()));
+        if let Some((number, msg)) = overtaken {
+            cx.trace("resend early", &[("node", u64::from(from.number())), ("number", number)]);
+            self.transmit(cx, from, Body::Data { number, again: true, msg });
+        }
+        match (progress, room == window) {
+            // All is acknowledged: turn the timer off (5.2). After a pause it is not set.
+            (Progress::Some, true) if !paused => cx.cancel_timer(Timer::Resend(from)),
+            (_, true) => {}
+            (_, false) if paused => self.resume(cx, from),
+            // Something is: start it anew (5.3).
+            (Progress::Some, false) => self.start_timer(cx, from),
+            (_, false) => {}
+        }
+        for _ in 0..room {
+            let Some(msg) = self.peer(from).out.queue.pop_front() else { break };
+            self.launch(cx, from, msg);
+        }
+        true
+    }
+
+    /// Delivers what has its turn, and sees to an acknowledgement.
+    fn take_data(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, number: u64, msg: M) {
+        let Settings { window, ack_delay, .. } = self.settings;
+        let incoming = &mut self.peer(from).incoming;
+        let arrival = incoming.arrive(number, msg, window);
+        while let Some(msg) = incoming.deliver() {
+            cx.emit(Delivered { from, msg });
+        }
+        let fields = [("node", u64::from(from.number())), ("number", number)];
+        match arrival {
+            Arrival::TooFar => return cx.trace("foreign", &fields),
+            Arrival::Duplicate => cx.trace("duplicate", &fields),
+            Arrival::Early => cx.trace("early", &fields),
+            Arrival::InOrder if ack_delay > Span::ZERO => {
+                if !core::mem::replace(&mut incoming.owes_ack, true) {
+                    cx.set_timer(Timer::Ack(from), ack_delay..ack_delay);
+                }
+                return;
+            }
+            Arrival::InOrder => {}
+        }
+        self.transmit(cx, from, Body::Ack);
+    }
+}

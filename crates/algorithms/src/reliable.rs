@@ -1,0 +1,212 @@
+//! Any algorithm over reliable links: it keeps its guarantees where messages are lost, doubled and
+//! reordered. What a link does, and what it does not, stands in [`crate::link`].
+
+use alloc::vec::Vec;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Ctx, Effect, Family, Input, Listens, Liveness, Meta,
+    NodeId, Options, Protocol, Refusal, Scene, Shape, Timing, View, Wrap,
+};
+
+use crate::link::{self, Delivered, Frame, LINK_ACK, Link, RESEND, Send, Settings};
+
+/// The algorithm `A` over reliable links: to its users, and to whoever judges it, the same.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Reliable<A: Algorithm> {
+    inner: A,
+    link: Link<A::Msg>,
+    /// How many messages found window and queue of their link full, and are lost.
+    refused: u64,
+}
+
+/// What runs out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer<T> {
+    /// A timer of the algorithm.
+    Inner(T),
+    /// A timer of a link.
+    Link(link::Timer),
+}
+
+impl<A: Algorithm> Algorithm for Reliable<A> {
+    type Family = A::Family;
+    type Config = A::Config;
+
+    const META: Meta = Meta {
+        // Acknowledgements go the other way. The first link of each node still makes the ring.
+        shape: match A::META.shape {
+            Shape::Ring => Shape::TwoWayRing,
+            other => other,
+        },
+        channels: Channels::Unordered,
+        timing: Timing::Timed,
+        kinds: Self::KINDS,
+        ..A::META
+    };
+    const RESTLESS: bool = A::RESTLESS;
+
+    fn promise(config: &A::Config) -> <A::Family as Family>::Promise {
+        A::promise(config)
+    }
+
+    fn configure(options: &Options<'_>) -> Result<A::Config, BadOption> {
+        A::configure(options)
+    }
+
+    fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
+        let Scene { topology, view, setup, config } = scene.clone();
+        if let Shape::Ring = A::META.shape {
+            let next = |node: &NodeId| topology.neighbours(*node).next();
+            let first = NodeId::at(0);
+            let round = core::iter::successors(next(&first), next).take(topology.count());
+            let back = round.take_while(|&node| node != first).count() + 1;
+            if back != topology.count() {
+                let reason = "the first links of the nodes do not make a ring".into();
+                return Err(BadOption::because("topology", reason));
+            }
+        }
+        A::admit(&Scene { topology, view, setup, config })
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let Boot { me, view, neighbours, setup, config, incarnation, stable } = boot;
+        Self {
+            inner: A::boot(Boot { me, view, neighbours, setup, config, incarnation, stable }),
+            link: Link::new(incarnation, Settings::default()),
+            refused: 0,
+        }
+    }
+}
+
+/// More kinds of messages than any algorithm has.
+const KINDS_MAX: usize = 32;
+
+impl<A: Algorithm> Reliable<A> {
+    /// The algorithm's kinds, then those of links; what is left over is empty.
+    const ALL_KINDS: [&'static str; KINDS_MAX] = {
+        let inner = A::META.kinds;
+        let mut kinds = [""; KINDS_MAX];
+        let mut count = 0;
+        while count < inner.len() {
+            kinds[count] = inner[count];
+            count += 1;
+        }
+        kinds[count] = RESEND;
+        kinds[count + 1] = LINK_ACK;
+        kinds
+    };
+    const KINDS: &'static [&'static str] = {
+        let all: &'static [&'static str; KINDS_MAX] = &Self::ALL_KINDS;
+        all.split_at(A::META.kinds.len() + 2).0
+    };
+
+    const LINK: Wrap<Link<A::Msg>, Self> = Wrap { msg: |frame| frame, timer: Timer::Link };
+
+    /// The algorithm itself.
+    pub const fn inner(&self) -> &A {
+        &self.inner
+    }
+
+    /// How many messages found window and queue of their link full, and are lost.
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Hands the algorithm its input, and does what it wants done, in order.
+    fn step_inner(&mut self, cx: &mut Ctx<'_, Self>, input: Input<A>) -> Result<(), Refusal> {
+        let mut effects = Vec::new();
+        let mut collect = |effect| {
+            effects.push(effect);
+            None
+        };
+        cx.mapped(&mut collect, |cx| self.inner.step(cx, input))?;
+        for effect in effects {
+            match effect {
+                Effect::Send { to, msg } => self.send(cx, to, msg),
+                // Each link has its own numbers.
+                Effect::Multicast { to, msg } => {
+                    for to in &to {
+                        self.send(cx, to, msg.clone());
+                    }
+                }
+                Effect::SetTimer { timer, after } => cx.set_timer(Timer::Inner(timer), after),
+                Effect::CancelTimer(timer) => cx.cancel_timer(Timer::Inner(timer)),
+                Effect::Persist(stable) => cx.persist(stable),
+                Effect::Emit(event) => cx.emit(event),
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Reliable::step_inner`], for what cannot be refused.
+    fn tell_inner(&mut self, cx: &mut Ctx<'_, Self>, input: Input<A>) {
+        let result = self.step_inner(cx, input);
+        debug_assert_eq!(result, Ok(()), "only commands are refused");
+    }
+
+    fn send(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId, msg: A::Msg) {
+        let send = Send { to, msg };
+        let sent = self.lower(cx, |link, cx| link.on_command(cx, send)).0;
+        if sent.is_err() {
+            self.refused += 1;
+            cx.trace("overflow", &[("node", u64::from(to.number()))]);
+        }
+    }
+
+    /// Runs the links; what they return, and what they deliver.
+    fn lower<R>(
+        &mut self,
+        cx: &mut Ctx<'_, Self>,
+        run: impl FnOnce(&mut Link<A::Msg>, &mut Ctx<'_, Link<A::Msg>>) -> R,
+    ) -> (R, Vec<Delivered<A::Msg>>) {
+        let mut up = Vec::new();
+        let result = cx.lower(Self::LINK, &mut up, |cx| run(&mut self.link, cx));
+        (result, up)
+    }
+}
+
+impl<A: Algorithm> Protocol for Reliable<A> {
+    type Msg = Frame<A::Msg>;
+    type Timer = Timer<A::Timer>;
+    type Command = A::Command;
+    type Event = A::Event;
+    type Stable = A::Stable;
+
+    const LISTENS: Listens = A::LISTENS;
+
+    fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
+        self.tell_inner(cx, Input::Start);
+    }
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: A::Command) -> Result<(), Refusal> {
+        self.step_inner(cx, Input::Command(command))
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, frame: Frame<A::Msg>) {
+        let ((), delivered) = self.lower(cx, |link, cx| link.on_message(cx, from, frame));
+        for Delivered { from, msg } in delivered {
+            self.tell_inner(cx, Input::Message { from, msg });
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Timer<A::Timer>) {
+        match timer {
+            Timer::Inner(timer) => self.tell_inner(cx, Input::Timer(timer)),
+            // A timer of a link delivers nothing.
+            Timer::Link(timer) => self.lower(cx, |link, cx| link.on_timer(cx, timer)).0,
+        }
+    }
+
+    fn on_liveness(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId, now: Liveness) {
+        self.tell_inner(cx, Input::Liveness { peer, now });
+    }
+
+    fn on_view(&mut self, cx: &mut Ctx<'_, Self>, view: &View) {
+        self.tell_inner(cx, Input::View(view.clone()));
+    }
+
+    fn assert_invariants(&self) {
+        self.inner.assert_invariants();
+        self.link.assert_invariants();
+    }
+}
