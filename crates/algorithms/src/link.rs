@@ -22,7 +22,7 @@
 //! | name | sent when | effect |
 //! |---|---|---|
 //! | as the user's | there is room in the window | delivered in its turn, and acknowledged |
-//! | RESEND | the timeout is over, or three later messages have arrived | the same |
+//! | RESEND | the timeout is over: the oldest at once, the others when the peer is heard; or three later ones have arrived | the same |
 //! | LINK-ACK | nothing went back that it could ride on, or a message came early or twice | the window moves on |
 //!
 //! Every frame carries the acknowledgement of the other direction: the number up to which all was
@@ -81,6 +81,7 @@ mod rtt;
 mod tests;
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt::{self, Debug};
 
@@ -111,8 +112,8 @@ impl Settings {
     /// The longest window: an acknowledgement has a bit for each number of it.
     pub const WINDOW_MAX: usize = u64::BITS as usize;
 
-    /// How long a message takes at most, if no frame takes longer than `latency_max` and no more
-    /// than `losses` in a row are lost.
+    /// How long a message takes that is sent on an idle link, if no frame takes longer than
+    /// `latency_max` and the first `losses` sendings are lost.
     #[must_use]
     pub fn delay(&self, latency_max: Span, losses: u32) -> Span {
         let round_trip = latency_max.times(2) + self.ack_delay;
@@ -366,16 +367,13 @@ impl<M: Message + 'static> Link<M> {
     /// Sends the oldest message again.
     fn resend(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
         let Some((number, msg)) = self.peer(to).out.oldest() else { return };
-        let msg = msg.clone();
         cx.trace("resend", &[("node", u64::from(to.number())), ("number", number)]);
         self.transmit(cx, to, Body::Data { number, again: true, msg });
     }
 
     /// "Retransmit the earliest segment that has not been acknowledged", and back off (5.4 to 5.6).
     fn time_out(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
-        let out = &mut self.peer(to).out;
-        out.timeouts += 1;
-        out.rtt.back_off();
+        self.peer(to).out.time_out();
         if self.is_paused(to) || flaw!(NoResend) {
             return cx.trace("pause", &[("node", u64::from(to.number()))]);
         }
@@ -438,9 +436,7 @@ impl<M: Message + 'static> Link<M> {
         if guessed {
             return;
         }
-        let missing: alloc::vec::Vec<_> =
-            peer.out.missing().map(|(number, msg)| (number, msg.clone())).collect();
-        for (number, msg) in missing {
+        for (number, msg) in peer.out.missing() {
             cx.trace("readdress", &[("node", u64::from(from.number())), ("number", number)]);
             self.transmit(cx, from, Body::Data { number, again: true, msg });
         }
@@ -467,8 +463,8 @@ impl<M: Message + 'static> Link<M> {
         }
         out.timeouts = 0;
         let room = window - out.unacked.len();
-        let overtaken = out.overtaken(OVERTAKEN_BY).map(|(number, msg)| (number, msg.clone()));
-        if let Some((number, msg)) = overtaken {
+        let lost = if let Progress::Some = progress { out.lost(OVERTAKEN_BY) } else { Vec::new() };
+        for (number, msg) in lost {
             cx.trace("resend early", &[("node", u64::from(from.number())), ("number", number)]);
             self.transmit(cx, from, Body::Data { number, again: true, msg });
         }

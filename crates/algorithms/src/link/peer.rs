@@ -1,6 +1,7 @@
 //! One link: what is on its way to a peer, and what has come from it.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 use core::ops::BitOr;
 
 use quorate_core::{Span, Time};
@@ -19,7 +20,7 @@ pub(super) struct Peer<M> {
     pub(super) incoming: Incoming<M>,
 }
 
-impl<M> Peer<M> {
+impl<M: Clone> Peer<M> {
     /// A session with this life of the peer, in which nothing has happened yet.
     pub(super) fn new(incarnation: u32, heard: bool) -> Self {
         Self { incarnation, heard, out: Outgoing::new(), incoming: Incoming::new() }
@@ -36,7 +37,7 @@ pub(super) struct Outgoing<M> {
     pub(super) unacked: VecDeque<Sent<M>>,
     /// Messages that wait for room in the window. Invariant: empty while there is room.
     pub(super) queue: VecDeque<M>,
-    pub(super) rtt: Rtt,
+    rtt: Rtt,
     /// How often in a row the timer ran out with nothing heard in between.
     pub(super) timeouts: u32,
 }
@@ -44,13 +45,24 @@ pub(super) struct Outgoing<M> {
 /// A message on its way.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Sent<M> {
-    pub(super) msg: M,
+    msg: M,
     /// When it was sent first.
     at: Time,
     /// It was sent more than once, so that its round trip says nothing.
-    pub(super) again: bool,
+    again: bool,
     /// It is there, though something before it is not.
     arrived: bool,
+    /// The timeout was over: if the peer is heard and does not have it, it is sent again.
+    late: bool,
+}
+
+impl<M: Clone> Sent<M> {
+    /// The message, to be sent again.
+    fn repeat(&mut self) -> M {
+        self.again = true;
+        self.late = false;
+        self.msg.clone()
+    }
 }
 
 /// What an acknowledgement came to.
@@ -63,7 +75,7 @@ pub(super) enum Progress {
     Some,
 }
 
-impl<M> Outgoing<M> {
+impl<M: Clone> Outgoing<M> {
     fn new() -> Self {
         let (unacked, queue) = (VecDeque::new(), VecDeque::new());
         Self { first: 0, unacked, queue, rtt: Rtt::default(), timeouts: 0 }
@@ -71,7 +83,7 @@ impl<M> Outgoing<M> {
 
     /// Puts a message into the window; its number.
     pub(super) fn launch(&mut self, msg: M, now: Time) -> u64 {
-        self.unacked.push_back(Sent { msg, at: now, again: false, arrived: false });
+        self.unacked.push_back(Sent { msg, at: now, again: false, arrived: false, late: false });
         self.first + self.unacked.len() as u64 - 1
     }
 
@@ -100,41 +112,46 @@ impl<M> Outgoing<M> {
         progress
     }
 
-    /// The oldest message on its way, with its number; it is about to be sent again.
-    pub(super) fn oldest(&mut self) -> Option<(u64, &M)> {
-        let sent = self.unacked.front_mut()?;
-        sent.again = true;
-        Some((self.first, &sent.msg))
+    /// The timeout is over, for all that is on its way.
+    pub(super) fn time_out(&mut self) {
+        self.timeouts += 1;
+        self.rtt.back_off();
+        for sent in &mut self.unacked {
+            sent.late = true;
+        }
     }
 
-    /// The messages that have not arrived, with their numbers; they are about to be sent again.
-    pub(super) fn missing(&mut self) -> impl Iterator<Item = (u64, &M)> {
-        let first = self.first;
-        let numbered = self.unacked.iter_mut().zip(first..).filter(|(sent, _)| !sent.arrived);
-        numbered.map(|(sent, number)| {
-            sent.again = true;
-            (number, &sent.msg)
+    /// The oldest message, with its number, to be sent again.
+    pub(super) fn oldest(&mut self) -> Option<(u64, M)> {
+        let number = self.first;
+        self.unacked.front_mut().map(|sent| (number, sent.repeat()))
+    }
+
+    /// All messages that have not arrived, with their numbers, to be sent again.
+    pub(super) fn missing(&mut self) -> Vec<(u64, M)> {
+        self.repeat_where(|sent, _| !sent.arrived)
+    }
+
+    /// The messages that must be lost, with their numbers, to be sent again: the timeout was over
+    /// for them, or so many later ones have overtaken the only sending.
+    pub(super) fn lost(&mut self, overtaken_by: usize) -> Vec<(u64, M)> {
+        self.repeat_where(|sent, later| {
+            !sent.arrived && (sent.late || !sent.again && later >= overtaken_by)
         })
     }
 
-    /// A message that was sent once, and that so many later ones have overtaken: it must be lost.
-    pub(super) fn overtaken(&mut self, by: usize) -> Option<(u64, &M)> {
+    /// The messages that are to be repeated, each judged with the number of later ones that have
+    /// arrived.
+    fn repeat_where(&mut self, judge: impl Fn(&Sent<M>, usize) -> bool) -> Vec<(u64, M)> {
         let mut later = self.unacked.iter().filter(|sent| sent.arrived).count();
-        let mut lost = None;
-        for (index, sent) in self.unacked.iter().enumerate() {
+        let mut repeated = Vec::new();
+        for (sent, number) in self.unacked.iter_mut().zip(self.first..) {
             later -= usize::from(sent.arrived);
-            if later < by {
-                break;
-            }
-            if !sent.arrived && !sent.again {
-                lost = Some(index);
-                break;
+            if judge(sent, later) {
+                repeated.push((number, sent.repeat()));
             }
         }
-        let index = lost?;
-        let sent = &mut self.unacked[index];
-        sent.again = true;
-        Some((self.first + index as u64, &sent.msg))
+        repeated
     }
 
     /// How long to wait for the next acknowledgement.

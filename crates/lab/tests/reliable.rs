@@ -1,0 +1,92 @@
+//! Every algorithm over reliable links, on a network that loses, doubles and reorders a fifth of all
+//! messages: no monitor may object. A failure says how to repeat it.
+
+use quorate_core::Meta;
+use quorate_lab::trace_file::TraceFile;
+use quorate_lab::{Over, Simulated, Spec, TopologySpec, Watch, catalogue, replay, simulate};
+use quorate_sim::Draw;
+
+const RUNS_EACH: u64 = 60;
+/// Kept as published first: it deadlocks, whatever carries its messages.
+const DEADLOCKS: &str = "mutex/maekawa-basic";
+/// Over any graph, but on a cycle it reports that and elects nobody.
+const NEEDS_A_TREE: &str = "election/firewire";
+
+/// A run of this algorithm drawn from its number.
+fn draw(meta: &Meta, over: Over, seed: u64) -> Spec {
+    let mut draw = Draw::new(seed, 13);
+    let mut spec = Spec::new(meta.name, 2 + draw.below(6) as usize);
+    spec.seed = seed;
+    spec.over = over;
+    (spec.loss, spec.duplicate, spec.reorder) = (0.2, 0.2, 0.2);
+    let latencies = ["1", "uniform:0.1..2", "exp:1"];
+    spec.latency = latencies[draw.below(3) as usize].to_owned();
+    spec.mutex.requests = 1 + draw.below(3) as u32;
+    spec.mutex.load = ["heavy", "3", "light"][draw.below(3) as usize].to_owned();
+    if meta.name == NEEDS_A_TREE {
+        spec.topology = Some(TopologySpec::Named("random-tree".to_owned()));
+    }
+    // Over a link that sends again there is no bound on delays; a minute is as good as one.
+    if meta.options.iter().any(|option| option.name == "delay-max") {
+        spec.options.insert("delay-max".to_owned(), "60s".to_owned());
+    }
+    spec
+}
+
+fn run(spec: &Spec) -> Simulated {
+    simulate(spec, Watch::default()).expect("the arguments make sense")
+}
+
+#[test]
+fn every_algorithm_holds_over_reliable_links() {
+    for meta in catalogue().into_iter().filter(|meta| meta.name != DEADLOCKS) {
+        let mut resent = 0;
+        for seed in 0..RUNS_EACH {
+            let spec = draw(meta, Over::Reliable, seed);
+            let done = run(&spec);
+            let violations: Vec<_> = done.report.violations().collect();
+            assert!(done.holds, "{spec:?}: {violations:?}");
+            let kinds = done.report.by_kind.iter();
+            resent += kinds.filter(|(kind, _)| *kind == "RESEND").map(|(_, n)| n).sum::<u64>();
+        }
+        assert!(resent > 0, "nothing was ever sent again for {}", meta.name);
+    }
+}
+
+/// The same runs without links: what the links are for.
+#[test]
+fn on_the_bare_network_the_same_runs_come_to_nothing() {
+    let breaks = |name: &str| {
+        let metas = catalogue();
+        let meta = metas.iter().find(|meta| meta.name == name).expect("it is in the catalogue");
+        (0..RUNS_EACH).filter(|&seed| !run(&draw(meta, Over::Bare, seed)).holds).count() as u64
+    };
+    assert!(breaks("mutex/raymond") > RUNS_EACH / 2);
+    assert!(breaks("election/chang-roberts") > RUNS_EACH / 2);
+}
+
+#[test]
+fn a_run_over_links_is_replayed_from_its_trace() {
+    let meta = quorate_lab::meta("election/chang-roberts").expect("it is in the catalogue");
+    let spec = draw(meta, Over::Reliable, 3);
+    let mut records = Vec::new();
+    let mut record = |record| records.push(record);
+    simulate(&spec, Watch { record: Some(&mut record), progress: None }).expect("it runs");
+    let count = records.len();
+    let again = replay(&TraceFile { header: spec.header("sim"), records }).expect("it is a trace");
+    assert_eq!((again.records, again.difference), (count, None));
+}
+
+/// Acknowledgements go against a one-way ring; a ring that has no direction is refused.
+#[test]
+fn a_ring_gets_its_ways_back() {
+    let mut spec = Spec::new("election/chang-roberts", 5);
+    spec.over = Over::Reliable;
+    assert!(run(&spec).holds);
+    spec.topology = Some(TopologySpec::Named("ring".to_owned()));
+    assert!(run(&spec).holds);
+    spec.topology = Some(TopologySpec::Named("two-way-ring".to_owned()));
+    let refused = simulate(&spec, Watch::default()).expect_err("its links are in no order");
+    let text = "--topology: the first links of the nodes do not make a ring";
+    assert_eq!(refused.to_string(), text);
+}
