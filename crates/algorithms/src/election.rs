@@ -111,6 +111,8 @@ pub struct Rank {
 }
 
 const LOWEST: u32 = 1 << 31;
+/// Behind a rank as printed: the lower one wins.
+const LOWEST_MARK: char = '↓';
 
 impl Rank {
     /// The largest id.
@@ -145,6 +147,17 @@ impl Rank {
     pub const fn weight(self) -> u64 {
         (self.weight_high as u64) << 32 | self.weight_low as u64
     }
+
+    /// The rank that prints as `text`.
+    fn read(text: &str) -> Option<Self> {
+        let (text, criterion) = match text.strip_suffix(LOWEST_MARK) {
+            Some(text) => (text, Criterion::Lowest),
+            None => (text, Criterion::Highest),
+        };
+        let (id, weight) = text.split_once(':').unwrap_or((text, text));
+        let id = id.parse().ok().filter(|id| *id <= Self::ID_MAX)?;
+        Some(Self::new(id, weight.parse().ok()?, criterion))
+    }
 }
 
 impl Ord for Rank {
@@ -165,7 +178,10 @@ impl fmt::Debug for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.id())?;
         let named_by_weight = self.weight() == u64::from(self.id());
-        if named_by_weight { Ok(()) } else { write!(f, ":{}", self.weight()) }
+        if !named_by_weight {
+            write!(f, ":{}", self.weight())?;
+        }
+        if self.id_and_criterion & LOWEST == 0 { Ok(()) } else { write!(f, "{LOWEST_MARK}") }
     }
 }
 
@@ -234,6 +250,18 @@ impl Family for Election {
 
     fn command(text: &str) -> Option<Command> {
         (text == "Elect").then_some(Command::Elect)
+    }
+
+    fn event(text: &str) -> Option<Event> {
+        let event = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+            Some(("Leading", rank)) => Event::Leading(Rank::read(rank)?),
+            Some(("Following", rank)) => Event::Following(Rank::read(rank)?),
+            Some(("Parent", node)) => Event::Parent(NodeId::new(node.parse().ok()?)?),
+            Some(_) => return None,
+            None => Event::Leaderless,
+        };
+        // Numbers can be written in several ways, of which one is what an event prints.
+        (format!("{event:?}") == text).then_some(event)
     }
 }
 
@@ -409,6 +437,25 @@ mod tests {
         assert!(rank(2, 9, Criterion::Highest) > rank(1, 9, Criterion::Highest));
         assert!(rank(1, 8, Criterion::Lowest) > rank(2, 9, Criterion::Lowest));
         assert!(rank(1, 9, Criterion::Lowest) > rank(2, 9, Criterion::Lowest));
+    }
+
+    #[test]
+    fn events_are_read_as_they_print() {
+        let weighed = Rank::new(7, 1 << 40, Criterion::Lowest);
+        for event in [
+            Event::Leading(rank(3)),
+            Event::Leading(Rank::new(3, 3, Criterion::Lowest)),
+            Event::Following(weighed),
+            Event::Parent(node(9)),
+            Event::Leaderless,
+        ] {
+            assert_eq!(Election::event(&format!("{event:?}")), Some(event));
+        }
+        let too_large = format!("Leading({})", u32::MAX);
+        for text in ["", "Leading", "Leading()", "Leading(+3)", "Leading(3:3)", "Parent(0)", "No"] {
+            assert_eq!(Election::event(text), None, "{text}");
+        }
+        assert_eq!(Election::event(&too_large), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ extern crate alloc;
 #[macro_use]
 mod flaw;
 mod catalogue;
+pub mod detector;
 pub mod election;
 pub mod group;
 pub mod link;

@@ -164,6 +164,18 @@ impl Family for Mutex {
     fn command(text: &str) -> Option<Command> {
         [Command::Acquire, Command::Release].into_iter().find(|c| format!("{c:?}") == text)
     }
+
+    fn event(text: &str) -> Option<Event> {
+        let stamp = text.strip_prefix("Granted(")?.strip_suffix(')')?;
+        if stamp == "None" {
+            return Some(Event::Granted(None));
+        }
+        let (time, node) = stamp.strip_prefix("Some(")?.strip_suffix(')')?.split_once('.')?;
+        let (time, node) = (time.parse().ok()?, NodeId::new(node.parse().ok()?)?);
+        let event = Event::Granted(Some(Stamp { time, node }));
+        // Numbers can be written in several ways, of which one is what an event prints.
+        (format!("{event:?}") == text).then_some(event)
+    }
 }
 
 /// The oracle: safety, liveness, and fairness where it is promised.
@@ -404,6 +416,17 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn events_are_read_as_they_print() {
+        let stamp = Stamp { time: 12, node: node(3) };
+        for event in [Event::Granted(None), Event::Granted(Some(stamp))] {
+            assert_eq!(Mutex::event(&format!("{event:?}")), Some(event));
+        }
+        for text in ["", "Granted", "Granted()", "Granted(Some(1.0))", "Granted(Some(+1.1))"] {
+            assert_eq!(Mutex::event(text), None, "{text}");
         }
     }
 

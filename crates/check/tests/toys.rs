@@ -27,6 +27,10 @@ impl Family for Toys {
     fn command(_: &str) -> Option<Go> {
         Some(Go)
     }
+
+    fn event(text: &str) -> Option<u32> {
+        text.parse().ok()
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

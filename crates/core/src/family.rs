@@ -26,6 +26,9 @@ pub trait Family: Sized + 'static {
 
     /// The command that prints as `text`; the other half of its `Debug`, for replay.
     fn command(text: &str) -> Option<Self::Command>;
+
+    /// The event that prints as `text`; the other half of its `Debug`, for judging traces.
+    fn event(text: &str) -> Option<Self::Event>;
 }
 
 /// A solution: behaviour (as a [`Protocol`]) and description.

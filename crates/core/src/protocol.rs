@@ -331,6 +331,17 @@ impl<P: Protocol> Ctx<'_, P> {
         let mut sink = Mapped { outer: &mut *self.sink, map };
         run(&mut Ctx { me: self.me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
     }
+
+    /// Runs a whole protocol inside of this one: as [`Ctx::lower`], but what it persists and tells
+    /// its user is passed on as it is.
+    pub fn inner<C: Protocol<Event = P::Event, Stable = P::Stable>, R>(
+        &mut self,
+        wrap: Wrap<C, P>,
+        inner: impl FnOnce(&mut Ctx<'_, C>) -> R,
+    ) -> R {
+        let mut sink = Mapped { outer: &mut *self.sink, wrap };
+        inner(&mut Ctx { me: self.me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
+    }
 }
 
 /// How a part's messages and timers become its owner's.
@@ -364,6 +375,40 @@ impl<C: Protocol, P: Protocol> Sink<C> for Mapped<'_, C, P> {
 
     fn tally(&mut self, what: &'static str, value: u64) {
         self.outer.tally(what, value);
+    }
+}
+
+/// A sink that maps the effects of an inner protocol into those of the outer one.
+struct Mapped<'a, C: Protocol, P: Protocol> {
+    outer: &'a mut dyn Sink<P>,
+    wrap: Wrap<C, P>,
+}
+
+impl<C, P> Sink<C> for Mapped<'_, C, P>
+where
+    C: Protocol<Event = P::Event, Stable = P::Stable>,
+    P: Protocol,
+{
+    fn effect(&mut self, effect: Effect<C>) {
+        let wrap = &self.wrap;
+        self.outer.effect(match effect {
+            Effect::Send { to, msg } => Effect::Send { to, msg: (wrap.msg)(msg) },
+            Effect::Multicast { to, msg } => Effect::Multicast { to, msg: (wrap.msg)(msg) },
+            Effect::SetTimer { timer, after } => {
+                Effect::SetTimer { timer: (wrap.timer)(timer), after }
+            }
+            Effect::CancelTimer(timer) => Effect::CancelTimer((wrap.timer)(timer)),
+            Effect::Persist(stable) => Effect::Persist(stable),
+            Effect::Emit(event) => Effect::Emit(event),
+        });
+    }
+
+    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
+        self.outer.trace(step, fields);
+    }
+
+    fn chose(&mut self, choice: u32) {
+        self.outer.chose(choice);
     }
 }
 

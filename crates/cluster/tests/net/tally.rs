@@ -85,6 +85,10 @@ impl Family for Tallies {
     fn command(_: &str) -> Option<Command> {
         None
     }
+
+    fn event(_: &str) -> Option<Event> {
+        None
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

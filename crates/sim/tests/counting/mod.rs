@@ -63,6 +63,10 @@ impl Family for Counting {
     fn command(_: &str) -> Option<()> {
         Some(())
     }
+
+    fn event(text: &str) -> Option<u32> {
+        text.parse().ok()
+    }
 }
 
 impl Algorithm for Counter {

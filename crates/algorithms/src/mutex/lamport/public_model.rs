@@ -167,6 +167,10 @@ impl Family for Model {
     fn command(_: &str) -> Option<Command> {
         None
     }
+
+    fn event(_: &str) -> Option<Event> {
+        None
+    }
 }
 
 /// The variable `crit`, and the property `Mutex`.
