@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use quorate_algorithms::Catalogued;
+use quorate_algorithms::detector::Detector;
 use quorate_algorithms::election::Election;
 use quorate_algorithms::mutex::Mutex;
 use quorate_core::{Channels, Meta, OptionSpec, Shape, Timing};
@@ -16,8 +17,11 @@ const README: &str = "README.md";
 const EXAMPLE: &str = "crates/quorate/examples/first.rs";
 
 /// The families in the order of the documents: what they are called there, and their algorithms.
-const FAMILIES: [(&str, &[&Meta]); 2] =
-    [("Mutual exclusion", Mutex::CATALOGUE), ("Leader election", Election::CATALOGUE)];
+const FAMILIES: [(&str, &[&Meta]); 3] = [
+    ("Mutual exclusion", Mutex::CATALOGUE),
+    ("Leader election", Election::CATALOGUE),
+    ("Failure detection", Detector::CATALOGUE),
+];
 
 /// All algorithms of all families.
 pub(crate) fn catalogue() -> impl Iterator<Item = &'static Meta> {

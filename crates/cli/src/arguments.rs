@@ -29,6 +29,7 @@ Examples:
   quorate sim election/bully --nodes 5 --crash 5@0 --recover 5@20 --initiators nodes:1 --draw
   quorate sim mutex/raymond --over reliable --loss 0.2 --duplicate 0.2 --reorder 0.2
   quorate sim election/bully --loss 0.1 --seed 7 --svg run.svg --trace run.jsonl
+  quorate sim detector/heartbeat --nodes 5 --loss 0.1 --crash 3@500 --until 2000
 
 Times are in units of 1 ms unless they end in ns, us, ms or s. Nodes are numbered from 1.
 An algorithm's own options are listed by: quorate algorithms FAMILY/NAME";
@@ -48,7 +49,8 @@ Examples:
   quorate compare mutex --nodes 7,13,25 --json
   quorate compare mutex --nodes 4,16,64,256 --svg messages.svg
   quorate compare election --nodes 8,32,128
-  quorate compare election --topology random-tree --nodes 50";
+  quorate compare election --topology random-tree --nodes 50
+  quorate compare detector --loss 0,0.01,0.1 --svg mistakes.svg";
 
 /// Coordination for Rust programs: who leads, who holds the lock, one order of messages for all.
 #[derive(Parser, Debug)]
@@ -127,6 +129,9 @@ pub(crate) struct SceneArguments {
     /// Election: which end of the order wins
     #[arg(long, value_enum)]
     pub(crate) criterion: Option<Criterion>,
+    /// Detector: how often nodes beat [default: 10]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) interval: Option<String>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -179,7 +184,7 @@ pub(crate) struct SimArguments {
     /// A failure detector tells of crashes after so long
     #[arg(long, value_name = "TIME")]
     pub(crate) detect: Option<String>,
-    /// Stop at this time
+    /// Stop at this time [default: when nothing happens any more; 1000 for detectors]
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     /// Mutex: light (one at a time), heavy (everyone always), the mean time between wishes,
@@ -236,16 +241,20 @@ pub(crate) struct CompareArguments {
     /// The family
     #[arg(value_enum)]
     pub(crate) family: FamilyName,
-    /// How many nodes, one size after the other
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_values_t = [4, 16, 64])]
+    /// Mutex, election: how many nodes, one size after the other [default: 4,16,64]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     pub(crate) nodes: Vec<usize>,
+    /// Detector: the probability that a message is lost, one after the other [default:
+    /// 0,0.01,0.05,0.1,0.2]
+    #[arg(long, value_name = "P,P,…", value_delimiter = ',')]
+    pub(crate) loss: Vec<f64>,
     /// Election: only the algorithms that run on this topology, on it [default: each on its own]
     #[arg(long, value_name = "TOPOLOGY")]
     pub(crate) topology: Option<String>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw messages against nodes
+    /// Draw messages against nodes; of detectors, mistakes against losses
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 }
@@ -254,6 +263,7 @@ pub(crate) struct CompareArguments {
 pub(crate) enum FamilyName {
     Mutex,
     Election,
+    Detector,
 }
 
 #[derive(Args, Debug)]
@@ -388,6 +398,7 @@ impl SceneArguments {
                 ("--criterion", self.criterion.is_some()),
             ],
         )?;
+        self.belongs(meta, "detector", &[("--interval", self.interval.is_some())])?;
         let mut spec = Spec::new(&self.algorithm, self.nodes.unwrap_or(nodes));
         spec.seed = self.seed;
         spec.options = options;
@@ -415,6 +426,9 @@ impl SceneArguments {
         }
         if let Some(text) = &self.initiators {
             spec.election.initiators = initiators(text)?;
+        }
+        if let Some(text) = &self.interval {
+            spec.detector.interval = time("--interval", text)?;
         }
         if self.nodes.is_none() {
             spec.nodes = counted(&spec).unwrap_or(nodes);

@@ -3,12 +3,17 @@
 use indicatif::ProgressBar;
 use quorate_lab::BadInput;
 use quorate_lab::chart::Chart;
-use quorate_lab::compare::{Figure, election, mutex};
+use quorate_lab::compare::{Figure, detector, election, mutex};
 use serde_json::{Map, Value, json};
 
 use crate::Done;
 use crate::arguments::{CompareArguments, FamilyName, topology};
 use crate::output;
+
+/// How many nodes there are if nothing is said.
+const SIZES: [usize; 3] = [4, 16, 64];
+/// How many messages are lost if nothing is said.
+const LOSSES: [f64; 5] = [0.0, 0.01, 0.05, 0.1, 0.2];
 
 /// Measures all algorithms of a family side by side.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Done, BadInput> {
@@ -17,13 +22,17 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Done, BadInput> {
         bar.set_message(format!("{name}, {nodes} nodes"));
         bar.tick();
     };
-    let sizes = &arguments.nodes;
+    let sizes = if arguments.nodes.is_empty() { &SIZES[..] } else { &arguments.nodes };
+    if arguments.family != FamilyName::Election && arguments.topology.is_some() {
+        let reason = "only elections are compared on a topology of choice";
+        return Err(BadInput::new("--topology", reason));
+    }
+    if arguments.family != FamilyName::Detector && !arguments.loss.is_empty() {
+        let reason = "only detectors are compared at losses of choice";
+        return Err(BadInput::new("--loss", reason));
+    }
     match arguments.family {
         FamilyName::Mutex => {
-            if arguments.topology.is_some() {
-                let reason = "only elections are compared on a topology of choice";
-                return Err(BadInput::new("--topology", reason));
-            }
             let rows = mutex::compare(sizes, &mut progress)?;
             bar.finish_and_clear();
             let agree = rows.iter().all(mutex::Row::agrees);
@@ -38,6 +47,19 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Done, BadInput> {
             let json = rows.iter().map(election::Row::json).collect();
             let chart = election::chart(&rows);
             finish(arguments, "election", agree, &chart, json, || show_elections(&rows))
+        }
+        FamilyName::Detector => {
+            if !arguments.nodes.is_empty() {
+                let reason = "links are independent, so detectors are compared at one size";
+                return Err(BadInput::new("--nodes", reason));
+            }
+            let losses = if arguments.loss.is_empty() { &LOSSES[..] } else { &arguments.loss };
+            let rows = detector::compare(losses, &mut progress)?;
+            bar.finish_and_clear();
+            let agree = rows.iter().all(detector::Row::agrees);
+            let json = rows.iter().map(detector::Row::json).collect();
+            let chart = detector::chart(&rows);
+            finish(arguments, "detector", agree, &chart, json, || show_detectors(&rows))
         }
     }
 }
@@ -108,6 +130,50 @@ fn show_elections(rows: &[election::Row]) {
     output::print_line(
         "\nmessages when everybody starts, over random ids; time until the last node is told. The \
          last four\ncolumns are what broke when it was tried: ok, or the properties that did not hold.",
+    );
+}
+
+fn show_detectors(rows: &[detector::Row]) {
+    let header = [
+        "algorithm",
+        "setting",
+        "loss",
+        "detected after",
+        "theory",
+        "at most",
+        "mistakes/hour",
+        "theory",
+        "lasting",
+        "theory",
+        "accuracy",
+        "theory",
+    ];
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), output::rounded);
+    let cells = rows.iter().map(|row| {
+        let compared = |figure: &Figure| {
+            let theory = figure.theory.as_ref().map(detector::middle).map(output::rounded);
+            let theory = theory.unwrap_or_default();
+            let theory = match figure.agrees() {
+                Some(false) => output::paint(output::red(), &format!("≠ {theory}")),
+                Some(true) => format!("≈ {theory}"),
+                None => theory,
+            };
+            [number(figure.measured), theory]
+        };
+        let mut cells =
+            vec![row.algorithm.to_owned(), row.setting.clone(), output::rounded(row.loss)];
+        cells.extend(compared(&row.detection));
+        cells.push(number(row.detection_max));
+        for figure in [&row.mistakes_per_hour, &row.mistake_duration, &row.query_accuracy] {
+            cells.extend(compared(figure));
+        }
+        cells
+    });
+    output::print_line(&output::table(&header, cells.collect(), &[2, 3, 5, 6, 8, 10]));
+    output::print_line(
+        "\na beat every 10, delay 1, of one node about another: the time from a crash to its \
+         suspicion, how often a\nnode is suspected that is alive, for how long, and how probable the \
+         right answer is at any moment. ≈: as\ncomputed for a fixed timeout, within what chance allows.",
     );
 }
 

@@ -53,7 +53,9 @@ pub(crate) fn figures(json: &Map<String, Value>) -> String {
     for (name, value) in json {
         match value {
             Value::Array(_) => {}
-            Value::Object(parts) if name == "by_kind" || name == "load" => {
+            Value::Object(parts)
+                if ["by_kind", "load", "detection_time"].contains(&name.as_str()) =>
+            {
                 for (part, value) in parts {
                     rows.push(vec![format!("  {} {part}", words(name)), shown(value)]);
                 }

@@ -1,5 +1,6 @@
 //! Comparisons: every algorithm of a family in the same experiments, next to what is published.
 
+pub mod detector;
 pub mod election;
 pub mod mutex;
 

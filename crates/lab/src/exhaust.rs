@@ -1,8 +1,8 @@
 //! Exhaustive checks of a run as data.
 
 use quorate_algorithms::{Portable, Visitor};
-use quorate_check::{Counterexample, Outcome, Plan, Progress, Report, check};
-use quorate_core::Algorithm;
+use quorate_check::{Counterexample, Outcome, Plan, Progress, Report, Timers, check};
+use quorate_core::{Algorithm, Timing};
 use serde_json::{Map, Value, json};
 
 use crate::study::{Study, visit};
@@ -91,6 +91,17 @@ impl<F: Study> Visitor<F> for Exhaust<'_> {
         A::Msg: Portable,
     {
         let scene = self.spec.scene::<A>()?;
+        if A::META.timing == Timing::Timed {
+            let name = A::META.name;
+            let reason =
+                format!("{name} reads a clock, and in a check no time passes; simulate it");
+            return Err(BadInput::new("ALGORITHM", reason));
+        }
+        if A::META.family() == "detector" && self.plan.timers == Timers::Anytime {
+            let reason = "a detector whose timers run out at any time is always wrong and never \
+                          done; with quiet it can be checked that all crashes are noticed";
+            return Err(BadInput::new("--timers", reason));
+        }
         let users = F::users(self.spec, &scene.setup)?;
         Ok(check(&scene, &users, self.plan, self.progress))
     }

@@ -5,6 +5,7 @@
 
 pub mod chart;
 pub mod compare;
+pub mod detector;
 pub mod diagram;
 pub mod election;
 mod exhaust;

@@ -219,7 +219,7 @@ impl<F: Study> Visitor<F> for Simulate<'_> {
         if let Some(record) = record {
             world.trace(record);
         }
-        let until = Time(spec.until.unwrap_or(u64::MAX));
+        let until = Time(spec.until.unwrap_or(F::UNTIL.0));
         world.start();
         while world.run(STRIDE, until) == Pace::More {
             if let Some(progress) = &mut progress {

@@ -80,6 +80,9 @@ pub struct Spec {
     /// What leader election is given.
     #[serde(default)]
     pub election: crate::election::ElectionSpec,
+    /// What failure detection is given.
+    #[serde(default)]
+    pub detector: crate::detector::DetectorSpec,
 }
 
 fn unit_latency() -> String {
@@ -159,6 +162,7 @@ impl Spec {
             until: None,
             mutex: crate::mutex::MutexSpec::default(),
             election: crate::election::ElectionSpec::default(),
+            detector: crate::detector::DetectorSpec::default(),
         }
     }
 

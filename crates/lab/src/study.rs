@@ -1,5 +1,6 @@
 //! What the lab needs to know of a family, and the way from a name to a type.
 
+use quorate_algorithms::detector::Detector;
 use quorate_algorithms::election::Election;
 use quorate_algorithms::mutex::Mutex;
 use quorate_algorithms::{Catalogued, Portable, Reliable, Visitor, nearest};
@@ -15,6 +16,9 @@ pub trait Study: Catalogued {
     type Users: Workload<Self::Command, Self::Event>;
     /// What it measures while a run goes on.
     type Measures: Observer<Self::Command, Self::Event>;
+
+    /// When a simulation ends if nobody says so: when nothing happens any more, or now at the latest.
+    const UNTIL: Span = Span(u64::MAX);
 
     /// What all nodes are told, who are linked like this.
     ///
@@ -41,7 +45,7 @@ pub type Figures = Vec<(&'static str, Value)>;
 /// All algorithms of all families.
 #[must_use]
 pub fn catalogue() -> Vec<&'static Meta> {
-    [Mutex::CATALOGUE, Election::CATALOGUE].concat()
+    [Mutex::CATALOGUE, Election::CATALOGUE, Detector::CATALOGUE].concat()
 }
 
 /// Calls the visitor with the type of the algorithm that a run is of, over what it runs.
@@ -77,13 +81,16 @@ impl<F: Family, V: Visitor<F>> Visitor<F> for OnReliable<V> {
 fn visit_named<V, R>(name: &str, visitor: V) -> Result<R, BadInput>
 where
     V: Visitor<Mutex, Output = Result<R, BadInput>>
-        + Visitor<Election, Output = Result<R, BadInput>>,
+        + Visitor<Election, Output = Result<R, BadInput>>
+        + Visitor<Detector, Output = Result<R, BadInput>>,
 {
     let known = |catalogue: &[&Meta]| catalogue.iter().any(|meta| meta.name == name);
     let found = if known(Mutex::CATALOGUE) {
         Mutex::visit(name, visitor)
-    } else {
+    } else if known(Election::CATALOGUE) {
         Election::visit(name, visitor)
+    } else {
+        Detector::visit(name, visitor)
     };
     found.unwrap_or_else(|| Err(unknown(name)))
 }

@@ -26,7 +26,9 @@ const HEADINGS: [&str; 10] = [
 /// Is this the file of an algorithm, and not a part of one or something else in its family?
 pub(super) fn is_one(file: &File) -> bool {
     let inner = file.path.strip_prefix(PLACE).unwrap_or("");
-    inner.matches('/').count() == 1 && file.text.contains("const META: Meta")
+    // A wrapper takes over what is said of the algorithm that it wraps.
+    let wraps = file.text.contains("..A::META");
+    inner.matches('/').count() == 1 && file.text.contains("const META: Meta") && !wraps
 }
 
 /// A file of an algorithm, taken apart.

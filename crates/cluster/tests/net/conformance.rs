@@ -1,6 +1,7 @@
 //! One body, two arms: every algorithm of the catalogues does the same in the simulator and over
 //! sockets, before the same monitors.
 
+use quorate_algorithms::detector::{self, Detector, Listeners};
 use quorate_algorithms::election::{self, Criterion, Election, Initiators};
 use quorate_algorithms::mutex::{self, Load, Mutex, Users};
 use quorate_algorithms::{Catalogued, Portable, Visitor};
@@ -8,7 +9,7 @@ use quorate_core::{
     Algorithm, Fact, Monitor, NodeId, NodeSet, Options, Protocol, Scene, Shape, Span, Time,
     Topology, Wait, Workload,
 };
-use quorate_sim::{Faults, Network, Observer, World};
+use quorate_sim::{Crash, Faults, Network, Observer, World};
 use tokio::time::{Duration, Instant, sleep_until};
 
 use crate::party;
@@ -257,5 +258,69 @@ fn election_in_both_arms() {
         for (ids, asking) in [(&[3, 1, 5, 2, 4][..], 5), (&[20, 30, 10], 1), (&[1, 2, 3, 4], 2)] {
             Election::visit(meta.name, Elect { ids, asking }).expect("it is in the catalogue");
         }
+    }
+}
+
+/// Three nodes, of which the last one dies: the two others are to notice.
+struct Notice;
+
+impl Visitor<Detector> for Notice {
+    type Output = ();
+
+    fn visit<A>(self)
+    where
+        A: Algorithm<Family = Detector>,
+        A::Msg: Portable,
+    {
+        let (victim, count) = (NodeId::at(2), 3);
+        // Beats may be late because this machine is busy: who is suspected wrongly is trusted again.
+        let setup = detector::Setup { interval: Span::units(20) };
+        let config = A::configure(&Options(&[])).unwrap();
+        let scene = Scene::<A>::new(topology(A::META.shape, count), setup, config);
+        let crash = Crash { node: victim, at: Time::ZERO + Span::units(50) };
+        let faults = Faults { crashes: vec![crash], ..Faults::default() };
+        let network = Network::default();
+        let mut world = World::new(&scene, Listeners, (), &network, &faults, 1);
+        world.start();
+        world.run(u64::MAX, Time::ZERO + Span::units(1_000));
+        assert!(world.finish().0.holds(), "{}", A::META.name);
+        party::run(notice_over_sockets(&scene, victim));
+    }
+}
+
+/// Ends when everybody alive suspects the victim and nobody else.
+async fn notice_over_sockets<A>(scene: &Scene<A>, victim: NodeId)
+where
+    A: Algorithm<Family = Detector>,
+    A::Msg: Portable,
+{
+    let (mut drivers, mut events) = party::start_joint(scene).await;
+    let mut monitor = scene.monitor();
+    drivers.remove(victim.index()).shutdown().await;
+    monitor.observe(victim, Fact::Crashed).expect("no monitor objects");
+    let mut suspected = NodeSet::new();
+    while monitor.settle().is_err() || suspected.len() < drivers.len() {
+        let (node, event) = events.recv().await.expect("somebody is alive");
+        // What the victim said before its end is not asked for.
+        if node == victim {
+            continue;
+        }
+        monitor.observe(node, Fact::Event(&event)).expect("no monitor objects");
+        match event {
+            detector::Event::Suspect(peer) if peer == victim => suspected.insert(node),
+            detector::Event::Trust(peer) if peer == victim => suspected.remove(node),
+            detector::Event::Suspect(_) | detector::Event::Trust(_) => continue,
+        };
+    }
+    for driver in drivers {
+        driver.shutdown().await;
+    }
+}
+
+#[test]
+fn failure_detection_in_both_arms() {
+    assert!(!Detector::CATALOGUE.is_empty());
+    for meta in Detector::CATALOGUE {
+        Detector::visit(meta.name, Notice).expect("it is in the catalogue");
     }
 }
