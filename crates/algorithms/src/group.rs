@@ -1,8 +1,13 @@
 //! Group communication: what is sent to a group reaches all of it, in one order where that is asked
 //! for, and the group agrees on who belongs to it.
 
+pub mod ack_multicast;
 mod delivery;
+pub mod nack_multicast;
 mod senders;
+mod stream;
+#[cfg(test)]
+mod testing;
 pub mod virtual_synchrony;
 
 use alloc::format;
@@ -13,11 +18,16 @@ use core::str::FromStr;
 
 use quorate_core::{Family, NodeId, NodeSet, PerNode, Span, Topology, ViewId};
 
+pub use ack_multicast::AckMulticast;
 pub use delivery::Delivery;
+pub use nack_multicast::NackMulticast;
 pub use senders::{Pattern, Senders};
+pub use stream::Unit;
 pub use virtual_synchrony::VirtualSynchrony;
 
 crate::catalogue::catalogue! { Group:
+    AckMulticast,
+    NackMulticast,
     VirtualSynchrony,
 }
 

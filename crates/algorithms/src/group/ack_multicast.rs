@@ -1,0 +1,402 @@
+//! Send it to all, and again to everybody who does not confirm it in time.
+//!
+//! # Idea
+//! A multicast of the network gets lost, comes twice, or comes late. The sender knows the members,
+//! so it can make each of them confirm each message, and repeat the message to those who do not.
+//! A message that all have confirmed is *stable*: nobody will ever ask for it again, and it can be
+//! forgotten. Two difficulties remain. A confirmation can be lost too, so a receiver confirms
+//! what it has already got, every time. And a receiver that has crashed never confirms anything: after
+//! some retries the sender suspects it, and goes on without it. The price is in the confirmations:
+//! all of them arrive at one host, at the same time. They limit the size of a group ("ACK implosion").
+//!
+//! # Paper
+//! S. Pingali, D. Towsley, J. F. Kurose: *A Comparison of Sender-Initiated and Receiver-Initiated
+//! Reliable Multicast Protocols*, SIGMETRICS 1994, pp. 221-230, doi:10.1145/183018.183043. The
+//! sender-initiated protocol (A), which the lectures call immediate feedback.
+//!
+//! # Assumptions
+//! Channels lose, duplicate and reorder; a member that lives answers one of `retries` + 1 attempts
+//! within the timeout. Receivers may crash, without coming back. Complete graph; the sender knows
+//! all members; the membership is static.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | DATA(seq, number) | the user sends, to all members | delivered in its turn, confirmed |
+//! | ACK(seq) | a unit has come, for the first time or again | its sender needs one fewer |
+//! | REPAIR(seq, number) | the timer has run out, to each who is missing | as DATA |
+//!
+//! ```text
+//! 1  --DATA(1)-->  2, 3, 4     the copy to 4 is lost
+//! 1  <--ACK(1)---  2, 3        the timer runs out
+//! 1  -REPAIR(1)->  4           4 delivers
+//! 1  <--ACK(1)---  4           stable
+//! ```
+//!
+//! # State
+//! | field | lectures |
+//! |---|---|
+//! | `sent` | `seq` |
+//! | `unstable` | the kept messages, each with `need` |
+//! | `waiting` | what waits for room in the window |
+//! | `streams` | by sender: `delivered`, and the buffer |
+//!
+//! # Safety
+//! `integrity`: a unit is delivered when it is the next of its sender, and then the next is
+//! another one. `fifo_order`: for the same reason. `atomicity`: a unit is forgotten when all
+//! members that are not suspected have confirmed it; if delays are bounded and no `retries` + 1
+//! attempts are lost one after the other, only crashed members are suspected.
+//!
+//! # Liveness
+//! `liveness`: a unit is repeated to whoever has not confirmed it; when nobody is left, it is
+//! stable and the window moves on.
+//!
+//! # Cost
+//! Without loss 1 multicast and n-1 ACKs per message: n sendings, or 2(n-1) messages where a
+//! multicast is a message for each. Delivery after T, stable after 2T. Space: `window` messages
+//! with a set each at the sender, at most `window` messages per sender at a receiver.
+//!
+//! # Deviations
+//! The sender delivers its own message when it sends it. It may have `window` messages that are not
+//! stable; up to 64 more wait until there is room, and are then delivered. Further ones are
+//! refused. So a receiver that keeps as many never has to drop one. Repetitions go to each who is
+//! missing, not to all. A suspected member is left out from then on, for there is no view change
+//! here to say so to the others.
+//!
+//! # Known limits
+//! A sender that crashes may leave a message with some and not with others: nobody else repeats it.
+//! A member that is suspected wrongly misses messages. A node that comes back from a crash does not
+//! take part any more. All three need views.
+
+mod options;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
+    Paper, PerNode, Protocol, Refusal, Shape, Span, Timing,
+};
+
+use super::stream::{Place, Stream, Unit, field};
+use super::{Command, Event, Group, MessageId, Order, Ordering, Promise};
+
+pub use options::Config;
+
+/// How many messages may wait for room in the window.
+const WAITING_MAX: usize = 64;
+/// How often the timeout doubles at most.
+const DOUBLINGS_MAX: u32 = 4;
+
+impl Algorithm for AckMulticast {
+    type Family = Group;
+    type Config = Config;
+
+    const META: Meta = Meta {
+        name: "group/ack-multicast",
+        summary: "every receiver confirms every message; the sender repeats what is not confirmed",
+        paper: Paper {
+            authors: "S. Pingali, D. Towsley, J. F. Kurose",
+            title: "A Comparison of Sender-Initiated and Receiver-Initiated Reliable Multicast \
+                    Protocols",
+            venue: "SIGMETRICS 1994",
+            year: 1994,
+            doi: "10.1145/183018.183043",
+        },
+        shape: Shape::Complete,
+        channels: Channels::Unordered,
+        timing: Timing::Synchronous,
+        survives: "loss, duplication, reordering; crashes of receivers, not of a sender",
+        kinds: &["DATA", "ACK", "REPAIR"],
+        options: options::SPECS,
+        costs: &[
+            Cost { what: "sendings per multicast, no loss", formula: "n", value: |n| n },
+            Cost {
+                what: "messages per multicast, no loss",
+                formula: "2(n-1)",
+                value: |n| 2.0 * (n - 1.0),
+            },
+            Cost { what: "latency, no loss", formula: "T", value: |_| 1.0 },
+        ],
+        source: include_str!("ack_multicast.rs"),
+    };
+
+    fn promise(_: &Config) -> Promise {
+        Promise { order: Ordering::Always(Order::Fifo), atomic: true, views: false, live: true }
+    }
+
+    fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
+        Config::read(options)
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let Config { timeout, retries, window } = *boot.config;
+        let takes_part = boot.incarnation == 0 && boot.setup.members.contains(boot.me);
+        let mut others = if takes_part { boot.setup.members.clone() } else { NodeSet::new() };
+        others.remove(boot.me);
+        let delay = boot.setup.delay_max;
+        Self {
+            takes_part,
+            trusted: others.clone(),
+            others,
+            timeout: timeout.unwrap_or_else(|| delay.times(2) + Span(delay.0 / 10)),
+            retries,
+            window: u64::from(window),
+            sent: 0,
+            unstable: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            streams: PerNode::new(boot.view.members().len(), |_| Stream::default()),
+        }
+    }
+}
+
+/// What nodes send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Msg {
+    /// This is for the group.
+    Data(Unit),
+    /// I have your unit in this place.
+    Ack(u64),
+    /// This is for the group, and you have not confirmed it.
+    Repair(Unit),
+}
+
+impl Message for Msg {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Data(_) => "DATA",
+            Self::Ack(_) => "ACK",
+            Self::Repair(_) => "REPAIR",
+        }
+    }
+}
+
+/// What a node waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer {
+    /// The confirmations of the unit in this place.
+    Acks(u64),
+}
+
+/// A node of the multicast with confirmations.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct AckMulticast {
+    /// Is it a member?
+    takes_part: bool,
+    /// The other members; nobody, if it is none itself.
+    others: NodeSet,
+    /// Of the others, those that are not taken for dead.
+    trusted: NodeSet,
+    /// How long it waits for confirmations.
+    timeout: Span,
+    /// How often it repeats a unit.
+    retries: u32,
+    /// How many places units that are not stable may span.
+    window: u64,
+    /// The place of the unit sent last; 0 before the first.
+    sent: u64,
+    /// What somebody may still need, by place. Invariants: within a window up to `sent`; for each
+    /// one its timer is set.
+    unstable: BTreeMap<u64, Unstable>,
+    /// What waits for room in the window. Invariant: empty if there is room.
+    waiting: VecDeque<u32>,
+    /// By sender: what has come of it.
+    streams: PerNode<Stream>,
+}
+
+/// A unit that somebody may still need.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Unstable {
+    /// What it says.
+    number: u32,
+    /// Who has not confirmed it. Invariant: not empty; all are trusted.
+    need: NodeSet,
+    /// How often it was repeated.
+    tries: u32,
+}
+
+impl Protocol for AckMulticast {
+    type Msg = Msg;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match command {
+            Command::Multicast(_) if !self.takes_part => return Err(Refusal::NotMember),
+            Command::Multicast(wish) if self.has_room() => self.multicast(cx, wish.number),
+            Command::Multicast(_) if self.waiting.len() >= WAITING_MAX => {
+                return Err(Refusal::Busy);
+            }
+            Command::Multicast(wish) => self.queue(cx, wish.number),
+            // The membership is what it is.
+            Command::Join | Command::Leave => return Err(Refusal::NotMember),
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
+        if !self.others.contains(from) {
+            return cx.trace("foreign", &[field(from)]);
+        }
+        match msg {
+            Msg::Data(unit) | Msg::Repair(unit) => self.receive(cx, from, unit),
+            Msg::Ack(seq) => self.count(cx, from, seq),
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Timer) {
+        let Timer::Acks(seq) = timer;
+        match self.unstable.get(&seq) {
+            Some(unit) if unit.tries < self.retries => self.repeat(cx, seq),
+            Some(unit) => {
+                let silent = unit.need.clone();
+                self.suspect(cx, &silent);
+            }
+            None => unreachable!("the timer of a stable unit is cancelled"),
+        }
+    }
+
+    fn assert_invariants(&self) {
+        for unit in self.unstable.values() {
+            assert!(!unit.need.is_empty(), "what nobody needs is stable");
+            assert!(unit.need.is_subset(&self.trusted), "the dead need nothing");
+        }
+        let oldest = self.unstable.keys().next();
+        assert!(oldest.is_none_or(|seq| self.sent - seq < self.window), "the window is kept");
+        assert!(self.waiting.is_empty() || !self.has_room(), "nothing waits if there is room");
+        assert!(self.waiting.len() <= WAITING_MAX, "not too much waits");
+        for (_, stream) in self.streams.iter() {
+            stream.assert_invariants(self.window);
+        }
+    }
+}
+
+impl AckMulticast {
+    /// May another unit be sent?
+    fn has_room(&self) -> bool {
+        let oldest = self.unstable.keys().next();
+        oldest.is_none_or(|seq| self.sent + 1 - seq < self.window)
+    }
+
+    /// Keeps a message until there is room for it in the window.
+    fn queue(&mut self, cx: &mut Ctx<'_, Self>, number: u32) {
+        self.waiting.push_back(number);
+        cx.trace("queue", &[("waiting", self.waiting.len() as u64)]);
+    }
+
+    /// "seq++; keep (seq, m); MCAST(seq, m); timer."
+    fn multicast(&mut self, cx: &mut Ctx<'_, Self>, number: u32) {
+        self.sent += 1;
+        let seq = self.sent;
+        cx.trace("multicast", &[("seq", seq)]);
+        cx.emit(Event::Delivered(MessageId { sender: cx.me(), number }));
+        if self.trusted.is_empty() {
+            return;
+        }
+        cx.multicast(self.trusted.clone(), Msg::Data(Unit { seq, number }));
+        self.unstable.insert(seq, Unstable { number, need: self.trusted.clone(), tries: 0 });
+        cx.tally("buffered", self.unstable.len() as u64);
+        cx.set_timer(Timer::Acks(seq), self.timeout..self.timeout);
+    }
+
+    /// A unit has come: deliver it in its turn, and confirm it, however often it comes.
+    fn receive(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
+        match self.streams[from].place(unit.seq, self.window) {
+            Place::Next => self.deliver(cx, from, unit),
+            Place::Ahead if flaw!(DeliverEarly) => self.deliver(cx, from, unit),
+            Place::Ahead => self.hold(cx, from, unit),
+            Place::Known => {
+                cx.trace("duplicate", &[field(from), ("seq", unit.seq)]);
+                cx.tally("duplicate", 1);
+                if flaw!(ConfirmOnce) {
+                    return;
+                }
+            }
+            // A sender that keeps to its window sends nothing of the kind.
+            Place::TooFar => return cx.trace("stray number", &[field(from), ("seq", unit.seq)]),
+        }
+        cx.send(from, Msg::Ack(unit.seq));
+    }
+
+    /// "seq = delivered + 1: deliver, drain buffer."
+    fn deliver(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
+        let mut next = Some(unit);
+        while let Some(Unit { seq, number }) = next {
+            cx.trace("deliver", &[field(from), ("seq", seq)]);
+            cx.emit(Event::Delivered(MessageId { sender: from, number }));
+            self.streams[from].advance();
+            next = self.streams[from].drain();
+        }
+    }
+
+    /// "Else buffer."
+    fn hold(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
+        cx.trace("hold", &[field(from), ("seq", unit.seq)]);
+        cx.tally("buffered", self.streams[from].hold(unit));
+    }
+
+    /// "need := need - j; empty: stable."
+    fn count(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, seq: u64) {
+        let Some(unit) = self.unstable.get_mut(&seq) else {
+            return cx.trace("stale", &[field(from), ("seq", seq)]);
+        };
+        unit.need.remove(from);
+        cx.trace("count", &[("seq", seq), ("missing", unit.need.len() as u64)]);
+        if unit.need.is_empty() || flaw!(StableAtFirstAck) {
+            self.stabilise(cx, seq);
+            self.fill_window(cx);
+        }
+    }
+
+    /// "Discard buffer": everybody has this unit, or is dead.
+    fn stabilise(&mut self, cx: &mut Ctx<'_, Self>, seq: u64) {
+        cx.trace("stable", &[("seq", seq)]);
+        cx.cancel_timer(Timer::Acks(seq));
+        self.unstable.remove(&seq);
+    }
+
+    /// Sends what has waited, as far as there is room now.
+    fn fill_window(&mut self, cx: &mut Ctx<'_, Self>) {
+        while self.has_room()
+            && let Some(number) = self.waiting.pop_front()
+        {
+            self.multicast(cx, number);
+        }
+    }
+
+    /// "Unicast to need, back off."
+    fn repeat(&mut self, cx: &mut Ctx<'_, Self>, seq: u64) {
+        let Some(unit) = self.unstable.get_mut(&seq) else { return };
+        unit.tries += 1;
+        cx.trace("repeat", &[("seq", seq), ("missing", unit.need.len() as u64)]);
+        for node in &unit.need {
+            cx.send(node, Msg::Repair(Unit { seq, number: unit.number }));
+            cx.tally("repair", 1);
+        }
+        let after = self.timeout.times(1 << unit.tries.min(DOUBLINGS_MAX));
+        cx.set_timer(Timer::Acks(seq), after..after);
+    }
+
+    /// "r retries: suspect j." Nothing waits for these any more.
+    fn suspect(&mut self, cx: &mut Ctx<'_, Self>, silent: &NodeSet) {
+        for node in silent {
+            cx.trace("suspect", &[field(node)]);
+            self.trusted.remove(node);
+            for unit in self.unstable.values_mut() {
+                unit.need.remove(node);
+            }
+        }
+        while let Some((&seq, _)) = self.unstable.iter().find(|(_, unit)| unit.need.is_empty()) {
+            self.stabilise(cx, seq);
+        }
+        self.fill_window(cx);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The receiving side: sort what comes, and complain about gaps.
+
+use quorate_core::{Ctx, NodeId};
+
+use super::{Msg, NackMulticast, Timer};
+use crate::group::stream::{Place, Stream, Unit, field};
+use crate::group::{Event, MessageId};
+
+/// How often the timeout doubles at most.
+const DOUBLINGS_MAX: u32 = 4;
+
+/// One sender, as a receiver knows it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Source {
+    /// What has come.
+    stream: Stream,
+    /// The last place that is known to be in use, as far as there is room.
+    top: u64,
+    /// How often it was asked in vain, if it was asked for anything. Invariant: then something up to
+    /// `top` is missing, all of it was asked for, and the timer is set.
+    asking: Option<u32>,
+}
+
+impl Source {
+    /// Asserts what must be true between two steps.
+    pub(super) fn assert_invariants(&self, window: u64) {
+        self.stream.assert_invariants(window);
+        let missing = self.stream.missing(1, self.top).next();
+        assert!(self.asking.is_none() || missing.is_some(), "who asks misses something");
+    }
+}
+
+impl NackMulticast {
+    /// A unit has come.
+    pub(super) fn receive(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
+        match self.sources[from].stream.place(unit.seq, self.window) {
+            Place::Next => self.deliver(cx, from, unit),
+            Place::Ahead if flaw!(DeliverEarly) => self.deliver(cx, from, unit),
+            Place::Ahead => {
+                cx.trace("hold", &[field(from), ("seq", unit.seq)]);
+                cx.tally("buffered", self.sources[from].stream.hold(unit));
+            }
+            Place::Known => {
+                cx.trace("duplicate", &[field(from), ("seq", unit.seq)]);
+                cx.tally("duplicate", 1);
+            }
+            // It can be asked for when there is room.
+            Place::TooFar => cx.trace("too far", &[field(from), ("seq", unit.seq)]),
+        }
+    }
+
+    /// "s = next: deliver, drain."
+    fn deliver(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
+        let mut next = Some(unit);
+        let source = &mut self.sources[from];
+        while let Some(Unit { seq, number }) = next {
+            cx.trace("deliver", &[field(from), ("seq", seq)]);
+            cx.emit(Event::Delivered(MessageId { sender: from, number }));
+            source.stream.advance();
+            next = source.stream.drain();
+        }
+    }
+
+    /// The sender has come as far as `top`: asks for every gap that was not asked for yet.
+    pub(super) fn notice(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, top: u64) {
+        let source = &mut self.sources[from];
+        let asked = source.asking.map_or(0, |_| source.top);
+        source.top = source.top.max(top.min(source.stream.reach(self.window)));
+        match source.asking {
+            None if source.stream.next() > source.top => {}
+            Some(_) if source.stream.next() > source.top => {
+                source.asking = None;
+                cx.cancel_timer(Timer::Repairs(from));
+            }
+            // It has been heard of, so it is not dead.
+            Some(_) => {
+                source.asking = Some(0);
+                self.ask(cx, from, asked + 1);
+            }
+            None => {
+                source.asking = Some(0);
+                self.ask(cx, from, asked + 1);
+                cx.set_timer(Timer::Repairs(from), self.timeout..self.timeout);
+            }
+        }
+    }
+
+    /// "NACK all missing", from this place on.
+    fn ask(&self, cx: &mut Ctx<'_, Self>, from: NodeId, first: u64) {
+        let Source { stream, top, .. } = &self.sources[from];
+        for seq in stream.missing(first, *top) {
+            cx.trace("ask", &[field(from), ("seq", seq)]);
+            cx.tally("nack", 1);
+            cx.send(from, Msg::Nack(seq));
+        }
+    }
+
+    /// "Timer, repeat with back-off"; and in the end, give up.
+    pub(super) fn ask_again(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
+        let source = &mut self.sources[from];
+        let tries = source.asking.unwrap_or(0);
+        if tries >= self.retries || flaw!(AskOnce) {
+            source.asking = None;
+            return cx.trace("give up", &[field(from)]);
+        }
+        source.asking = Some(tries + 1);
+        let after = self.timeout.times(1 << (tries + 1).min(DOUBLINGS_MAX));
+        self.ask(cx, from, 0);
+        cx.set_timer(Timer::Repairs(from), after..after);
+    }
+}

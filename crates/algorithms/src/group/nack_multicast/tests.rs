@@ -1,0 +1,305 @@
+//! The multicast with complaints: the lectures' figure, the lost tail, and every run.
+
+use std::vec::Vec;
+
+use quorate_check::{Plan, Timers};
+use quorate_core::{Input, Scene, Time, Topology};
+use quorate_sim::{Faults, Network};
+
+use super::*;
+use crate::group::testing::{burst, crash, cut, senders};
+use crate::group::{Setup, Wish};
+use crate::testing::{self, Log, feed, ignores, node, units};
+
+/// Neither heartbeat nor stop signal.
+const PLAIN: Config = Config {
+    heartbeat: false,
+    stops: 0,
+    pause: None,
+    pause_max: None,
+    repair_all: false,
+    timeout: None,
+    retries: 10,
+    window: 64,
+};
+/// One stop signal.
+const STOP: Config = Config { stops: 1, ..PLAIN };
+/// Two heartbeats.
+const HEARTBEAT: Config =
+    Config { heartbeat: true, pause: Some(Span(2)), pause_max: Some(Span(4)), ..PLAIN };
+
+fn scene(count: usize, config: Config) -> Scene<NackMulticast> {
+    let topology = Topology::complete(count);
+    let setup = Setup::along(&topology);
+    Scene::new(topology, setup, config)
+}
+
+/// Node 1 sends so many messages, at 1.5, 3, 4.5 and so on. What the monitors say, counts.
+fn run(count: usize, config: Config, messages: u32, network: &Network) -> Log {
+    let users = senders(count, 1, messages);
+    testing::run(&scene(count, config), users, network, &Faults::default(), |_| {})
+}
+
+fn counts(log: &Log) -> [u64; 5] {
+    NackMulticast::META
+        .kinds
+        .iter()
+        .map(|kind| log.count(kind))
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap()
+}
+
+/// When something begins to be delivered at a node.
+fn delivered(log: &Log, number: u32) -> Vec<f64> {
+    let told = log.told_of("deliver").into_iter();
+    told.filter(|&(_, node)| node == number).map(|(at, _)| at).collect()
+}
+
+/// 1 multicast per message, whatever n is; 4 heartbeats and 3 stops behind the last.
+#[test]
+fn a_message_costs_one_multicast() {
+    for count in 2..=16 {
+        let log = run(count, Config::default(), 5, &Network::default());
+        let others = count as u64 - 1;
+        assert_eq!(counts(&log), [5 * others, 0, 0, 4 * others, 3 * others]);
+        assert_eq!(log.report.sendings, 5 + 4 + 3);
+        let plain = run(count, PLAIN, 5, &Network::default());
+        let [sendings, messages, latency] = NackMulticast::META.costs else { panic!() };
+        let formula = |cost: &Cost| 5.0 * (cost.value)(count as f64);
+        assert_eq!(plain.report.sendings as f64, formula(sendings));
+        assert_eq!(plain.report.messages as f64, formula(messages));
+        let first = plain.told_of("deliver 1:1");
+        let elsewhere = |&(at, node): &(f64, u32)| node == 1 || at == 1.5 + (latency.value)(0.0);
+        assert!(first.iter().all(elsewhere), "{first:?}");
+    }
+}
+
+/// The lecture figure: of the units 1 to 7, sent at 1.5 to 10.5, unit 3 is lost on its way to node
+/// 2. Unit 4 arrives at 7 and shows it: NACK(3), and at 9 the repair.
+#[test]
+fn a_gap_is_noticed_by_the_next_unit() {
+    let log = run(2, PLAIN, 7, &cut(&[(1, 2, 4.5)]));
+    assert_eq!(counts(&log), [7, 1, 1, 0, 0]);
+    assert_eq!(delivered(&log, 2), [2.5, 4.0, 9.0, 9.0, 9.0, 10.0, 11.5]);
+    assert_eq!((log.report.tally("nack").sum, log.report.tally("repair").sum), (1, 1));
+}
+
+/// The same figure, unit 7: nothing happens.
+#[test]
+fn a_lost_tail_is_never_noticed() {
+    let (scene, users) = (scene(2, PLAIN), senders(2, 1, 7));
+    let network = cut(&[(1, 2, 4.5), (1, 2, 10.5)]);
+    let log = testing::run_unjudged(&scene, users, &network, &Faults::default(), |_| {});
+    assert_eq!(counts(&log), [7, 1, 1, 0, 0]);
+    let violations: Vec<_> = log.report.violations().map(|(_, v)| v.to_string()).collect();
+    assert_eq!(violations, ["atomicity: node 1 has delivered 1:7, node 2 never will"]);
+}
+
+/// With STOP(7), two units after it: NACK(7), and 7 is resent.
+#[test]
+fn a_stop_signal_shows_the_lost_tail() {
+    let log = run(2, STOP, 7, &cut(&[(1, 2, 4.5), (1, 2, 10.5)]));
+    assert_eq!(counts(&log), [7, 2, 2, 0, 1]);
+    assert_eq!(delivered(&log, 2).last(), Some(&(10.5 + 2.0 + 3.0)));
+}
+
+/// The stop signal can be lost too, which is why it is redundant.
+#[test]
+fn one_of_several_stop_signals_is_enough() {
+    let lost = cut(&[(1, 2, 10.5), (1, 2, 12.5), (1, 2, 14.5)]);
+    let log = run(2, Config { stops: 3, ..PLAIN }, 7, &lost);
+    assert_eq!(counts(&log), [7, 1, 1, 0, 3]);
+    assert_eq!(delivered(&log, 2).last(), Some(&(16.5 + 3.0)));
+}
+
+/// Heartbeats 2, 4, 8 and 16 after the event before; the first one shows the loss.
+#[test]
+fn a_heartbeat_shows_the_lost_tail() {
+    let config = Config { heartbeat: true, ..PLAIN };
+    let log = run(2, config, 7, &cut(&[(1, 2, 10.5)]));
+    assert_eq!(counts(&log), [7, 1, 1, 4, 0]);
+    assert_eq!(delivered(&log, 2).last(), Some(&(10.5 + 2.0 + 3.0)));
+    assert_eq!(log.report.end.in_units(), 10.5 + 2.0 + 4.0 + 8.0 + 16.0 + 1.0);
+}
+
+/// NACK and repair can be lost: asked at 7 and, after 2.1, again, and 4.2 after that.
+#[test]
+fn complaints_are_repeated() {
+    let log = run(2, PLAIN, 4, &cut(&[(1, 2, 4.5), (1, 2, 8.0), (1, 2, 10.1)]));
+    assert_eq!(counts(&log), [4, 3, 1, 0, 0]);
+    assert_eq!(delivered(&log, 2), [2.5, 4.0, 7.0 + 2.1 + 4.2 + 2.0, 7.0 + 2.1 + 4.2 + 2.0]);
+}
+
+/// Several units and several receivers; one repair to all is enough for those who did not ask yet.
+#[test]
+fn each_gap_is_asked_for_by_each_receiver() {
+    let lost = cut(&[(1, 2, 3.0), (1, 3, 3.0), (1, 2, 4.5), (1, 3, 4.5)]);
+    let log = run(3, PLAIN, 5, &lost);
+    assert_eq!(counts(&log), [10, 4, 4, 0, 0]);
+    let log = run(3, Config { repair_all: true, ..PLAIN }, 5, &lost);
+    assert_eq!(counts(&log), [10, 4, 8, 0, 0]);
+    assert_eq!(log.report.tally("duplicate").sum, 4);
+}
+
+/// A dead sender is asked `retries` times more, and no longer.
+#[test]
+fn a_silent_sender_is_given_up() {
+    let (scene, users) = (scene(3, Config { retries: 3, ..PLAIN }), senders(3, 1, 4));
+    let network = cut(&[(1, 2, 4.5)]);
+    let log = testing::run_unjudged(&scene, users, &network, &crash(1, 7.5), |_| {});
+    assert_eq!(counts(&log), [8, 4, 0, 0, 0]);
+    assert_eq!(log.report.end.in_units(), 7.0 + 2.1 + 4.2 + 8.4 + 16.8);
+    let violations: Vec<_> = log.report.violations().map(|(_, v)| v.to_string()).collect();
+    assert_eq!(violations, ["atomicity: node 3 has delivered 1:3, node 2 never will"]);
+}
+
+/// A receiver that misses more than the sender keeps: 1 to 6 are lost, and only 7 to 10 kept.
+#[test]
+fn what_is_not_kept_is_lost() {
+    let (scene, users) = (scene(2, Config { window: 4, ..STOP }), senders(2, 1, 10));
+    let network = Network {
+        partitions: [quorate_sim::Partition {
+            sides: [1, 2].map(|side| [node(side)].into_iter().collect()).into(),
+            from: Time::ZERO,
+            until: Time::ZERO + units(9.5),
+        }]
+        .into(),
+        ..Network::default()
+    };
+    let log = testing::run_unjudged(&scene, users, &network, &Faults::default(), |_| {});
+    assert_eq!(log.report.tally("repair").sum, 0);
+    assert_eq!(log.report.tally("buffered").max, 4);
+    assert_eq!(log.report.violations().next().unwrap().1.property, "atomicity");
+}
+
+#[test]
+fn several_senders_do_not_disturb_each_other() {
+    let (scene, users) = (scene(5, PLAIN), burst(5, 5, 4));
+    let log = testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+    assert_eq!(counts(&log), [5 * 4 * 4, 0, 0, 0, 0]);
+    assert_eq!(log.told.len(), 5 * 4 * 5);
+}
+
+fn wish(number: u32) -> Command {
+    Command::Multicast(Wish { number, order: Order::Fifo, uniform: false })
+}
+
+#[test]
+fn who_does_not_take_part_sends_nothing() {
+    let mut scene = scene(3, PLAIN);
+    scene.setup.members.remove(node(3));
+    assert_eq!(testing::refusal(&scene, node(3), wish(1)), Refusal::NotMember);
+    assert_eq!(testing::refusal(&scene, node(1), Command::Leave), Refusal::NotMember);
+    let mut back = scene.boot(node(1), 1, None);
+    assert_eq!(feed(&mut back, 1, Input::Command(wish(1))), Err(Refusal::NotMember));
+}
+
+#[test]
+fn what_makes_no_sense_is_ignored() {
+    let mut scene = scene(4, PLAIN);
+    scene.setup.members.remove(node(4));
+    let mut it = scene.boot(node(1), 0, None);
+    ignores(&it, 1, 4, Msg::Data(Unit { seq: 1, number: 1 }));
+    ignores(&it, 1, 9, Msg::Stop(1));
+    ignores(&it, 1, 2, Msg::Heartbeat(0));
+    assert!(feed(&mut it, 1, Input::Command(wish(1))).is_ok());
+    for seq in [0, 2, u64::MAX] {
+        ignores(&it, 1, 2, Msg::Nack(seq));
+    }
+    ignores(&it, 1, 2, Msg::Data(Unit { seq: 0, number: 1 }));
+}
+
+/// However far ahead a peer says that it is: no more is asked for than there is room.
+#[test]
+fn a_number_too_far_ahead_asks_for_a_window_at_most() {
+    for msg in [Msg::Stop(u64::MAX), Msg::Data(Unit { seq: u64::MAX, number: 1 })] {
+        let mut it = scene(2, PLAIN).boot(node(1), 0, None);
+        let effects = feed(&mut it, 1, Input::Message { from: node(2), msg }).unwrap();
+        assert_eq!(effects.len(), 64 + 1);
+    }
+}
+
+#[test]
+fn options_are_read() {
+    let read = |given: &[(&str, &str)]| NackMulticast::configure(&Options(given));
+    assert_eq!(read(&[]), Ok(Config::default()));
+    assert_eq!(read(&[("heartbeat", "off"), ("stop", "0")]), Ok(PLAIN));
+    let given = [("pause", "3"), ("pause-max", "6"), ("repair", "multicast"), ("timeout", "4")];
+    let config = read(&given).unwrap();
+    assert_eq!((config.pause, config.pause_max), (Some(units(3.0)), Some(units(6.0))));
+    assert_eq!((config.repair_all, config.timeout), (true, Some(units(4.0))));
+    for bad in [("pause", "0"), ("heartbeat", "maybe"), ("stop", "-1"), ("window", "0")] {
+        assert!(read(&[bad]).is_err(), "{bad:?}");
+    }
+}
+
+/// Loss, duplication and reordering, all at once.
+#[test]
+fn random_runs_survive_a_bad_network() {
+    for seed in 0..200 {
+        let count = 2 + seed as usize % 6;
+        let network = Network {
+            latency: "uniform:0..1".parse().unwrap(),
+            loss: 0.2,
+            duplicate: 0.1,
+            reorder: 0.2,
+            ..Network::default()
+        };
+        let scene = scene(count, Config { stops: 10, retries: 30, ..Config::default() });
+        let users = senders(count, count, 5);
+        let (faults, end) = (Faults::default(), Time(u64::MAX));
+        let log = testing::run_until(&scene, users, &network, &faults, end, seed, |_| {});
+        assert!(log.report.holds(), "seed {seed}: {:?}", log.report.verdicts);
+        assert_eq!(log.told.len(), 5 * count * count);
+    }
+}
+
+/// Timeouts are longer than any delay.
+fn plan(losses: u32, duplicates: u32) -> Plan {
+    Plan { timers: Timers::WhenQuiet, losses, duplicates, ..Plan::default() }
+}
+
+#[test]
+fn every_interleaving_holds() {
+    let holds = |config, senders_count, messages, plan: &Plan| {
+        let config = Config { retries: 1, ..config };
+        testing::exhaust(&scene(3, config), &senders(3, senders_count, messages), plan)
+    };
+    let two_stops = Config { stops: 2, ..PLAIN };
+    let counts = [
+        holds(PLAIN, 1, 2, &plan(0, 1)),
+        holds(two_stops, 1, 2, &plan(1, 1)),
+        holds(HEARTBEAT, 1, 2, &plan(1, 1)),
+        holds(two_stops, 2, 1, &plan(1, 1)),
+    ];
+    assert_eq!(counts, [479, 1_988, 1_988, 5_478]);
+}
+
+/// The last unit and all signals behind it: k + 1 losses.
+#[test]
+fn one_loss_more_than_signals_is_too_many() {
+    let lost = |stops, losses| {
+        let scene = scene(2, Config { stops, ..PLAIN });
+        let report = quorate_check::check(&scene, &senders(2, 1, 1), &plan(losses, 0), &mut |_| {});
+        !matches!(report.outcome, quorate_check::Outcome::Holds)
+    };
+    let found = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3)].map(|(k, p)| lost(k, p));
+    assert_eq!(found, [false, true, false, true, false, true]);
+}
+
+#[test]
+fn mistakes_are_caught_in_the_fewest_steps() {
+    let catch = |mistake, config, losses| {
+        let scene = scene(3, Config { retries: 1, ..config });
+        let (violation, records) =
+            testing::catch(mistake, &scene, &senders(3, 1, 2), &plan(losses, 0));
+        (violation.property, records)
+    };
+    let caught = [
+        catch("DeliverEarly", PLAIN, 0),
+        catch("DeafToHeartbeats", HEARTBEAT, 1),
+        catch("AskOnce", STOP, 2),
+    ];
+    assert_eq!(caught, [("integrity", 8), ("atomicity", 16), ("atomicity", 13)]);
+}

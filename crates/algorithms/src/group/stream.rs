@@ -1,0 +1,147 @@
+//! What a receiver has of one sender's stream: reliable multicasts number what they send, and
+//! receivers sort it.
+
+use alloc::collections::BTreeMap;
+
+use quorate_core::{BadOption, NodeId, Options};
+
+/// A message as it travels: its place in the stream of its sender, and what it says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Unit {
+    /// Its place, counted from 1 without gaps.
+    pub seq: u64,
+    /// The number that its user gave it.
+    pub number: u32,
+}
+
+/// One sender's stream at a receiver: delivered without gaps up to somewhere, with islands beyond.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Stream {
+    /// The place of the unit to be delivered next.
+    next: u64,
+    /// What came too early, by place. Invariant: all beyond `next`.
+    held: BTreeMap<u64, u32>,
+}
+
+/// Where a unit belongs in a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// It was delivered or is held already.
+    Known,
+    /// It is to be delivered now.
+    Next,
+    /// Units before it are missing.
+    Ahead,
+    /// It is so far ahead that there is no room for it.
+    TooFar,
+}
+
+impl Default for Stream {
+    fn default() -> Self {
+        Self { next: 1, held: BTreeMap::new() }
+    }
+}
+
+impl Stream {
+    /// The place of the unit to be delivered next.
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The last place for which a window of this size has room. Invariant: a window is not 0.
+    pub(super) const fn reach(&self, window: u64) -> u64 {
+        self.next.saturating_add(window - 1)
+    }
+
+    /// Where this unit belongs.
+    pub(super) fn place(&self, seq: u64, window: u64) -> Place {
+        match seq {
+            _ if seq < self.next || self.held.contains_key(&seq) => Place::Known,
+            _ if seq == self.next => Place::Next,
+            _ if seq > self.reach(window) => Place::TooFar,
+            _ => Place::Ahead,
+        }
+    }
+
+    /// Keeps a unit that came too early. Returns how many are kept now.
+    pub(super) fn hold(&mut self, unit: Unit) -> u64 {
+        self.held.insert(unit.seq, unit.number);
+        self.held.len() as u64
+    }
+
+    /// The next unit is delivered.
+    pub(super) const fn advance(&mut self) {
+        self.next += 1;
+    }
+
+    /// The next unit, if it is held: to be delivered in its turn.
+    pub(super) fn drain(&mut self) -> Option<Unit> {
+        let number = self.held.remove(&self.next)?;
+        Some(Unit { seq: self.next, number })
+    }
+
+    /// The places from `from` to `to` of which nothing has come.
+    pub(super) fn missing(&self, from: u64, to: u64) -> impl Iterator<Item = u64> {
+        (from.max(self.next)..=to).filter(|seq| !self.held.contains_key(seq))
+    }
+
+    /// Asserts what must be true of a stream between two steps.
+    pub(super) fn assert_invariants(&self, window: u64) {
+        assert!(!self.held.contains_key(&self.next), "what comes next is delivered, not held");
+        assert!(self.held.keys().all(|&seq| seq > self.next), "what is held is not delivered");
+        assert!(self.held.keys().all(|&seq| seq <= self.reach(window)), "what is held has room");
+    }
+}
+
+/// A number that an option gives, within bounds.
+pub(super) fn number(
+    options: &Options<'_>,
+    name: &'static str,
+    default: u32,
+    bounds: core::ops::RangeInclusive<u32>,
+) -> Result<u32, BadOption> {
+    let Some(given) = options.get(name) else { return Ok(default) };
+    given.parse().ok().filter(|number| bounds.contains(number)).ok_or_else(|| {
+        let wanted = alloc::format!("a number from {} to {}", bounds.start(), bounds.end());
+        BadOption::new(name, given, &wanted)
+    })
+}
+
+/// A node as a field of a step.
+pub(super) fn field(node: NodeId) -> (&'static str, u64) {
+    ("node", u64::from(node.number()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn a_stream_sorts_what_comes() {
+        let mut stream = Stream::default();
+        let places = |stream: &Stream| [0, 1, 2, 3, 4, 5].map(|seq| stream.place(seq, 4));
+        use Place::{Ahead, Known, Next, TooFar};
+        assert_eq!(places(&stream), [Known, Next, Ahead, Ahead, Ahead, TooFar]);
+        assert_eq!(stream.hold(Unit { seq: 3, number: 30 }), 1);
+        assert_eq!(stream.hold(Unit { seq: 2, number: 20 }), 2);
+        assert_eq!(stream.missing(1, 5).collect::<Vec<_>>(), [1, 4, 5]);
+        assert_eq!(stream.drain(), None);
+        stream.advance();
+        assert_eq!(stream.drain(), Some(Unit { seq: 2, number: 20 }));
+        stream.advance();
+        assert_eq!(places(&stream), [Known, Known, Known, Known, Ahead, Ahead]);
+        assert_eq!(stream.place(u64::MAX, 4), TooFar);
+        assert_eq!(stream.missing(u64::MAX, 5).count(), 0);
+    }
+
+    #[test]
+    fn numbers_have_bounds() {
+        let read = |given| number(&Options(&[("stop", given)]), "stop", 3, 0..=9);
+        assert_eq!((read("0"), read("9")), (Ok(0), Ok(9)));
+        assert_eq!(read("10").unwrap_err().to_string(), "--stop: 10 is not a number from 0 to 9");
+        assert_eq!(number(&Options(&[]), "stop", 3, 0..=9), Ok(3));
+    }
+}
