@@ -5,9 +5,12 @@ pub mod ack_multicast;
 mod delivery;
 pub mod nack_multicast;
 mod senders;
+pub mod sequencer;
 mod stream;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod total_fixtures;
 pub mod virtual_synchrony;
 
 use alloc::format;
@@ -22,12 +25,14 @@ pub use ack_multicast::AckMulticast;
 pub use delivery::Delivery;
 pub use nack_multicast::NackMulticast;
 pub use senders::{Pattern, Senders};
+pub use sequencer::Sequencer;
 pub use stream::Unit;
 pub use virtual_synchrony::VirtualSynchrony;
 
 crate::catalogue::catalogue! { Group:
     AckMulticast,
     NackMulticast,
+    Sequencer,
     VirtualSynchrony,
 }
 
