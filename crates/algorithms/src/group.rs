@@ -1,6 +1,7 @@
 //! Group communication: what is sent to a group reaches all of it, in one order where that is asked
 //! for, and the group agrees on who belongs to it.
 
+pub mod abcast;
 pub mod ack_multicast;
 mod delivery;
 pub mod nack_multicast;
@@ -21,6 +22,7 @@ use core::str::FromStr;
 
 use quorate_core::{Family, NodeId, NodeSet, PerNode, Span, Topology, ViewId};
 
+pub use abcast::Abcast;
 pub use ack_multicast::AckMulticast;
 pub use delivery::Delivery;
 pub use nack_multicast::NackMulticast;
@@ -33,6 +35,7 @@ crate::catalogue::catalogue! { Group:
     AckMulticast,
     NackMulticast,
     Sequencer,
+    Abcast,
     VirtualSynchrony,
 }
 
