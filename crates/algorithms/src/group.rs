@@ -4,6 +4,7 @@
 pub mod abcast;
 pub mod ack_multicast;
 mod delivery;
+pub mod lamport_order;
 pub mod nack_multicast;
 mod senders;
 pub mod sequencer;
@@ -25,6 +26,7 @@ use quorate_core::{Family, NodeId, NodeSet, PerNode, Span, Topology, ViewId};
 pub use abcast::Abcast;
 pub use ack_multicast::AckMulticast;
 pub use delivery::Delivery;
+pub use lamport_order::LamportOrder;
 pub use nack_multicast::NackMulticast;
 pub use senders::{Pattern, Senders};
 pub use sequencer::Sequencer;
@@ -36,6 +38,7 @@ crate::catalogue::catalogue! { Group:
     NackMulticast,
     Sequencer,
     Abcast,
+    LamportOrder,
     VirtualSynchrony,
 }
 

@@ -1,0 +1,386 @@
+//! Messages carry Lamport stamps and are delivered in the order of the stamps, each when nothing
+//! older can come from anybody any more.
+//!
+//! # Idea
+//! Logical clocks give every message a stamp, and stamps are in one order for everybody, without
+//! anybody asking anybody. The difficulty is to know that a message is the oldest one: an older one
+//! may still be under way. From one member nothing older comes after something younger, since the
+//! channel keeps the order. So it is enough to have heard something *younger* from every member.
+//! To have everybody say something, everybody acknowledges every message, to all. Nobody decides
+//! anything, and all come to the same order by themselves.
+//!
+//! # Paper
+//! L. Lamport: *Time, Clocks, and the Ordering of Events in a Distributed System*, Communications of
+//! the ACM 21(7), 1978, pp. 558-565, doi:10.1145/359545.359563. The paper orders the requests for a
+//! resource and says that any state machine can be run in that way; this is the multicast in it.
+//!
+//! # Assumptions
+//! Channels are reliable and **keep the order**: the checker shows that it does not do without.
+//! Processes do not fail. No timing. Complete graph; the membership is static and known to all.
+//!
+//! # Messages
+//! | name | sent when | effect |
+//! |---|---|---|
+//! | DATA(time, number) | a user sends, to all others | queued by its stamp; ACK |
+//! | ACK(time) | DATA came, to all others | nothing older comes from this member |
+//!
+//! ```text
+//! 1 --DATA(1)--> 2, 3      2 --ACK(2)--> 1, 3      3 --ACK(2)--> 1, 2
+//! 2 delivers when it has the ACK of 3: from 1 it has DATA itself, from 3 something younger
+//! ```
+//!
+//! # State
+//! | field | paper |
+//! |---|---|
+//! | `clock` | the clock `C` |
+//! | `queue` | the request queue |
+//! | `heard` | the timestamp of the last message received from each process |
+//!
+//! # Safety
+//! `total_order`: when the first of the queue is delivered, everything older has come, for from
+//! every member something not older has, and what comes from this node itself will be younger than
+//! all it has heard. So everybody delivers in the order of the stamps.
+//!
+//! # Liveness
+//! `liveness`, `atomicity`: every DATA is answered by everybody to everybody with a younger stamp.
+//!
+//! # Cost
+//! n(n-1) messages per multicast: n-1 DATA and (n-1)² ACK. 2T. Space: what is queued, and a stamp
+//! per member.
+//!
+//! # Deviations
+//! The paper's acknowledgements go to the sender alone, and a release message follows; here they go
+//! to all and nothing follows. A message that is sent anyway could stand for an acknowledgement,
+//! which this does not use: the cost would depend on the load.
+//!
+//! # Known limits
+//! One member that is silent stops all deliveries at all members. `QUEUE_MAX` messages are queued at
+//! most; what comes beyond that is dropped, and then its receiver stops.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::convert::Infallible;
+
+use quorate_core::{
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
+    Options, Paper, PerNode, Protocol, Refusal, Shape, Stamp, Timing,
+};
+
+use super::{Command, Event, Group, MessageId, Order, Ordering, Promise};
+
+/// How many messages a member queues.
+const QUEUE_MAX: usize = 1024;
+/// How many of its own messages a member has in the queue before it refuses another.
+const OPEN_MAX: usize = 64;
+/// The largest time that is believed: below the end of the range of clocks.
+const TIME_MAX: u64 = u64::MAX / 2;
+
+impl Algorithm for LamportOrder {
+    type Family = Group;
+    type Config = ();
+
+    const META: Meta = Meta {
+        name: "group/lamport-order",
+        summary: "stamped messages, acknowledged by all to all, delivered in the order of stamps",
+        paper: Paper {
+            authors: "L. Lamport",
+            title: "Time, Clocks, and the Ordering of Events in a Distributed System",
+            venue: "Communications of the ACM 21(7)",
+            year: 1978,
+            doi: "10.1145/359545.359563",
+        },
+        shape: Shape::Complete,
+        channels: Channels::Fifo,
+        timing: Timing::Asynchronous,
+        survives: "no crash, no loss",
+        kinds: &["DATA", "ACK"],
+        options: &[],
+        costs: &[
+            Cost { what: "messages per multicast", formula: "n(n-1)", value: |n| n * (n - 1.0) },
+            Cost { what: "latency", formula: "2T", value: |_| 2.0 },
+        ],
+        source: include_str!("lamport_order.rs"),
+    };
+
+    fn promise((): &()) -> Promise {
+        Promise { order: Ordering::Always(Order::Total), atomic: true, views: false, live: true }
+    }
+
+    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
+        Ok(())
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let members = &boot.setup.members;
+        let mut others = members.clone();
+        others.remove(boot.me);
+        Self {
+            takes_part: members.contains(boot.me),
+            others,
+            clock: LamportClock::default(),
+            open: BTreeSet::new(),
+            queue: BTreeMap::new(),
+            heard: PerNode::new(boot.view.members().len(), |_| 0),
+        }
+    }
+}
+
+/// What nodes send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Msg {
+    /// A message.
+    Data {
+        /// When it was sent, by its sender's clock.
+        time: u64,
+        /// Its number among the messages of its sender.
+        number: u32,
+    },
+    /// I have heard; this is my time.
+    Ack {
+        /// When this was sent, by its sender's clock.
+        time: u64,
+    },
+}
+
+impl Message for Msg {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Data { .. } => "DATA",
+            Self::Ack { .. } => "ACK",
+        }
+    }
+}
+
+/// A member of a group that orders messages by their stamps.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct LamportOrder {
+    /// Is this node a member?
+    takes_part: bool,
+    /// All other members.
+    others: NodeSet,
+    /// Its clock. Invariant: not behind anything heard.
+    clock: LamportClock,
+    /// Its own messages in the queue. Invariant: at most `OPEN_MAX`.
+    open: BTreeSet<u32>,
+    /// What is not delivered, by stamp; each with its number. Invariant: at most `QUEUE_MAX`.
+    queue: BTreeMap<Stamp, u32>,
+    /// By member: the time of what came from it last.
+    heard: PerNode<u64>,
+}
+
+impl Protocol for LamportOrder {
+    type Msg = Msg;
+    type Timer = Infallible;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        let Command::Multicast(wish) = command else { return Err(Refusal::NotMember) };
+        if !self.takes_part {
+            return Err(Refusal::NotMember);
+        }
+        let full = self.queue.len() >= QUEUE_MAX || self.open.len() >= OPEN_MAX;
+        if full || !self.open.insert(wish.number) {
+            return Err(Refusal::Busy);
+        }
+        self.send(cx, wish.number);
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
+        let (Msg::Data { time, .. } | Msg::Ack { time }) = msg;
+        if !self.takes_part || !self.others.contains(from) {
+            return cx.trace("foreign", &[]);
+        }
+        if time > TIME_MAX {
+            return cx.trace("stray number", &[("time", time)]);
+        }
+        if time <= self.heard[from] {
+            return cx.trace("out of order", &[("time", time)]);
+        }
+        match msg {
+            Msg::Data { .. } if self.queue.len() >= QUEUE_MAX => cx.trace("unexpected", &[]),
+            Msg::Data { number, .. } => self.acknowledge(cx, Stamp { time, node: from }, number),
+            Msg::Ack { .. } => self.hear(cx, Stamp { time, node: from }),
+        }
+    }
+
+    fn assert_invariants(&self) {
+        assert!(self.queue.len() <= QUEUE_MAX, "the queue is bounded");
+        assert!(self.open.len() <= OPEN_MAX, "a member refuses beyond its bound");
+        for member in &self.others {
+            assert!(self.heard[member] <= self.clock.now(), "the clock is not behind");
+        }
+    }
+}
+
+impl LamportOrder {
+    /// To everybody, with a stamp.
+    fn send(&mut self, cx: &mut Ctx<'_, Self>, number: u32) {
+        let stamp = self.clock.tick(cx.me());
+        cx.trace("send", &[("time", stamp.time)]);
+        if !self.others.is_empty() {
+            cx.multicast(self.others.clone(), Msg::Data { time: stamp.time, number });
+        }
+        self.enqueue(cx, stamp, number);
+        self.deliver(cx);
+    }
+
+    /// To everybody, with a younger stamp.
+    fn acknowledge(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp, number: u32) {
+        self.witness(stamp);
+        let time = self.clock.tick(cx.me()).time;
+        cx.trace("acknowledge", &[("time", time)]);
+        match flaw!(AnswerSenderOnly) {
+            true => cx.send(stamp.node, Msg::Ack { time }),
+            false => cx.multicast(self.others.clone(), Msg::Ack { time }),
+        }
+        self.enqueue(cx, stamp, number);
+        self.deliver(cx);
+    }
+
+    /// Nothing older comes from this member any more.
+    fn hear(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
+        self.witness(stamp);
+        cx.trace("hear", &[("time", stamp.time)]);
+        self.deliver(cx);
+    }
+
+    fn witness(&mut self, stamp: Stamp) {
+        self.clock.witness(stamp);
+        self.heard[stamp.node] = stamp.time;
+    }
+
+    fn enqueue(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp, number: u32) {
+        self.queue.insert(stamp, number);
+        cx.tally("buffered", self.queue.len() as u64);
+    }
+
+    /// While nothing older than the first of the queue can come.
+    fn deliver(&mut self, cx: &mut Ctx<'_, Self>) {
+        while let Some((&first, &number)) = self.queue.first_key_value() {
+            if !self.is_oldest(first) {
+                return;
+            }
+            self.queue.remove(&first);
+            if first.node == cx.me() {
+                self.open.remove(&number);
+            }
+            cx.trace("deliver", &[("time", first.time)]);
+            cx.emit(Event::Delivered(MessageId { sender: first.node, number }));
+        }
+    }
+
+    /// Is everything that comes from now on younger?
+    fn is_oldest(&self, first: Stamp) -> bool {
+        if flaw!(SenderIsEnough) && self.others.contains(first.node) {
+            return true;
+        }
+        let later = |member| Stamp { time: self.heard[member], node: member } >= first;
+        self.others.iter().all(later)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use quorate_check::{Network, Outcome, Plan, check};
+
+    use super::*;
+    use crate::group::total_fixtures::{Bench, deliveries, users};
+    use crate::testing::{self, node};
+
+    fn bench(count: usize) -> Bench<LamportOrder> {
+        let mut bench = Bench::new(count, ());
+        bench.network.fifo = true;
+        bench
+    }
+
+    fn fifo() -> Plan {
+        Plan { network: Network::Fifo, ..Plan::default() }
+    }
+
+    /// n(n-1) messages, whoever sends and how many do; with three members 2 + 2·2.
+    #[test]
+    fn a_multicast_is_acknowledged_by_all_to_all() {
+        for count in 1..=16 {
+            let everybody: Vec<u32> = (1..=count as u32).collect();
+            for senders in [&everybody[..], &everybody[..1]] {
+                let log = bench(count).run(users(count, senders, 3));
+                let sent = 3 * senders.len();
+                let published = (LamportOrder::META.costs[0].value)(count as f64);
+                assert_eq!(log.report.messages as f64, sent as f64 * published);
+                assert_eq!(log.told_of("deliver").len(), sent * count);
+            }
+        }
+        let log = bench(3).run(users(3, &[1], 1));
+        assert_eq!((log.count("DATA"), log.count("ACK")), (2, 4));
+    }
+
+    #[test]
+    fn it_takes_two_delays() {
+        let log = bench(4).run(users(4, &[2], 1));
+        let told = log.told_of("deliver 2:1");
+        assert_eq!(told.len(), 4);
+        assert!(told.iter().all(|(at, _)| *at == 3.0), "{told:?}");
+    }
+
+    /// Both have time 1, so that the sender decides: everywhere, also at the other sender.
+    #[test]
+    fn of_two_at_the_same_time_the_one_with_the_lower_sender_goes_first() {
+        let log = bench(3).run(users(3, &[2, 3], 1));
+        assert_eq!(deliveries(&log, 3), [["2:1", "3:1"]; 3]);
+        assert_eq!(log.report.tally("buffered").max, 2);
+    }
+
+    #[test]
+    fn beyond_the_bounds_wishes_are_refused_and_messages_dropped() {
+        let bench = bench(3);
+        let mut it = bench.scene.boot(node(2), 0, None);
+        for number in 1..=OPEN_MAX as u32 {
+            assert_eq!(testing::feed(&mut it, 2, bench.wish(number)).map(|e| e.len()), Ok(1));
+        }
+        assert_eq!(testing::feed(&mut it, 2, bench.wish(100)), Err(Refusal::Busy));
+        for time in 1..=(QUEUE_MAX - OPEN_MAX) as u64 {
+            let msg = Msg::Data { time, number: time as u32 };
+            let input = quorate_core::Input::Message { from: node(1), msg };
+            assert_eq!(testing::feed(&mut it, 2, input).map(|effects| effects.len()), Ok(1));
+        }
+        testing::ignores(&it, 2, 1, Msg::Data { time: 5_000, number: 1 });
+        testing::ignores(&it, 2, 1, Msg::Data { time: 7, number: 1 });
+        testing::ignores(&it, 2, 1, Msg::Ack { time: u64::MAX });
+        testing::ignores(&it, 2, 4, Msg::Ack { time: 9 });
+        assert_eq!(testing::refusal(&bench.scene, node(1), Command::Leave), Refusal::NotMember);
+    }
+
+    #[test]
+    fn every_interleaving_holds_over_channels_that_keep_the_order() {
+        let states = |senders: &[u32], messages| {
+            testing::exhaust(&bench(3).scene, &users(3, senders, messages), &fifo())
+        };
+        assert_eq!((states(&[1], 2), states(&[1, 2], 1)), (1_350, 2_754));
+    }
+
+    /// See *Assumptions*: an acknowledgement that overtakes a message denies it.
+    #[test]
+    fn channels_must_keep_the_order() {
+        let report = check(&bench(3).scene, &users(3, &[1, 2], 1), &Plan::default(), &mut |_| {});
+        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
+        assert_eq!((found.violation.property, found.trace.len()), ("total_order", 9));
+    }
+
+    #[test]
+    fn mistakes_are_caught_in_the_fewest_steps() {
+        let catch = |mistake| {
+            let users = users(3, &[2, 3], 1);
+            let (violation, records) = testing::catch(mistake, &bench(3).scene, &users, &fifo());
+            (violation.property, records)
+        };
+        let found = ["SenderIsEnough", "AnswerSenderOnly"].map(catch);
+        assert_eq!(found, [("total_order", 7), ("atomicity", 14)]);
+    }
+}
