@@ -231,6 +231,10 @@ impl Family for Group {
     fn command(text: &str) -> Option<Command> {
         text.parse().ok()
     }
+
+    fn event(text: &str) -> Option<Event> {
+        text.parse().ok()
+    }
 }
 
 /// A text that is none of a family's words.

@@ -49,7 +49,8 @@
 //! The oldest message is sent until it is acknowledged, and whatever arrives is acknowledged. This
 //! holds while the peer is heard from now and then: after [`Settings::tries_max`] sendings in a row
 //! with nothing heard, the link *pauses*, so that a run with a dead node comes to rest. It goes on
-//! when something is heard from the peer or another message is to be sent to it.
+//! when something is heard from the peer, a failure detector says that it works, or another message
+//! is to be sent to it.
 //!
 //! # Cost
 //! Without faults one frame per message, and at most one LINK-ACK per message: none where an answer
@@ -386,6 +387,13 @@ impl<M: Message + 'static> Link<M> {
         let tries_max = self.settings.tries_max;
         let silent = |out: &peer::Outgoing<M>| !out.unacked.is_empty() && out.timeouts >= tries_max;
         self.peers.get(&to).is_some_and(|peer| silent(&peer.out))
+    }
+
+    /// A peer is said to work: what waits for it is sent again.
+    pub fn wake(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
+        if self.is_paused(peer) {
+            self.resume(cx, peer);
+        }
     }
 
     /// Goes on after a pause.

@@ -219,6 +219,10 @@ pub(crate) struct CheckArguments {
     /// How many nodes may crash
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) crashes: u32,
+
+    /// Who may crash, if not everybody: node numbers
+    #[arg(long, value_name = "NODE,...", value_delimiter = ',')]
+    pub(crate) mortal: Vec<u32>,
     /// How many nodes may come up again
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) recoveries: u32,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use quorate_check::{self as check, Outcome, Plan};
-use quorate_core::{Channels, Timing};
+use quorate_core::{Channels, NodeSet, Timing};
 use quorate_lab::{BadInput, ChannelSpec, Exhausted, Over, Spec, exhaust, meta};
 use serde_json::json;
 
@@ -74,6 +74,9 @@ fn plan(arguments: &CheckArguments, spec: &Spec) -> Result<Plan, BadInput> {
         let reason = format!("{threads} is not a number of threads from 1 to 256");
         return Err(BadInput::new("--threads", reason));
     }
+    let mortal = arguments.mortal.iter().map(|&number| spec.node("--mortal", number));
+    let mortal = mortal.collect::<Result<NodeSet, _>>()?;
+    let mortal = Some(mortal).filter(|mortal| !mortal.is_empty());
     Ok(Plan {
         network,
         start: match arguments.start {
@@ -90,6 +93,7 @@ fn plan(arguments: &CheckArguments, spec: &Spec) -> Result<Plan, BadInput> {
             Discards::Ignore => check::Discards::Ignore,
         },
         crashes: arguments.crashes,
+        mortal,
         recoveries: arguments.recoveries,
         losses: arguments.losses,
         duplicates: arguments.duplicates,

@@ -304,19 +304,11 @@ impl<P: Protocol> Ctx<'_, P> {
         part: impl FnOnce(&mut Ctx<'_, C>) -> R,
     ) -> R {
         let mut map = |effect| {
-            Some(match effect {
-                Effect::Send { to, msg } => Effect::Send { to, msg: (wrap.msg)(msg) },
-                Effect::Multicast { to, msg } => Effect::Multicast { to, msg: (wrap.msg)(msg) },
-                Effect::SetTimer { timer, after } => {
-                    Effect::SetTimer { timer: (wrap.timer)(timer), after }
-                }
-                Effect::CancelTimer(timer) => Effect::CancelTimer((wrap.timer)(timer)),
-                Effect::Persist(stable) => match stable {},
-                Effect::Emit(event) => {
-                    up.push(event);
-                    return None;
-                }
-            })
+            let emit = |event| {
+                up.push(event);
+                None
+            };
+            wrap.effect(effect, |stable| match stable {}, emit)
         };
         self.mapped(&mut map, part)
     }
@@ -339,8 +331,9 @@ impl<P: Protocol> Ctx<'_, P> {
         wrap: Wrap<C, P>,
         inner: impl FnOnce(&mut Ctx<'_, C>) -> R,
     ) -> R {
-        let mut sink = Mapped { outer: &mut *self.sink, wrap };
-        inner(&mut Ctx { me: self.me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
+        let persist = |stable| Some(Effect::Persist(stable));
+        let emit = |event| Some(Effect::Emit(event));
+        self.mapped(&mut |effect| wrap.effect(effect, persist, emit), inner)
     }
 }
 
@@ -350,6 +343,27 @@ pub struct Wrap<C: Protocol, P: Protocol> {
     pub msg: fn(C::Msg) -> P::Msg,
     /// Names a timer of the part among those of the owner.
     pub timer: fn(C::Timer) -> P::Timer,
+}
+
+impl<C: Protocol, P: Protocol> Wrap<C, P> {
+    /// An effect of the part as one of its owner, which says itself what is persisted and emitted.
+    fn effect(
+        &self,
+        effect: Effect<C>,
+        persist: impl FnOnce(C::Stable) -> Option<Effect<P>>,
+        emit: impl FnOnce(C::Event) -> Option<Effect<P>>,
+    ) -> Option<Effect<P>> {
+        Some(match effect {
+            Effect::Send { to, msg } => Effect::Send { to, msg: (self.msg)(msg) },
+            Effect::Multicast { to, msg } => Effect::Multicast { to, msg: (self.msg)(msg) },
+            Effect::SetTimer { timer, after } => {
+                Effect::SetTimer { timer: (self.timer)(timer), after }
+            }
+            Effect::CancelTimer(timer) => Effect::CancelTimer((self.timer)(timer)),
+            Effect::Persist(stable) => return persist(stable),
+            Effect::Emit(event) => return emit(event),
+        })
+    }
 }
 
 /// Hands the effects of one protocol to the sink of another.
@@ -375,40 +389,6 @@ impl<C: Protocol, P: Protocol> Sink<C> for Mapped<'_, C, P> {
 
     fn tally(&mut self, what: &'static str, value: u64) {
         self.outer.tally(what, value);
-    }
-}
-
-/// A sink that maps the effects of an inner protocol into those of the outer one.
-struct Mapped<'a, C: Protocol, P: Protocol> {
-    outer: &'a mut dyn Sink<P>,
-    wrap: Wrap<C, P>,
-}
-
-impl<C, P> Sink<C> for Mapped<'_, C, P>
-where
-    C: Protocol<Event = P::Event, Stable = P::Stable>,
-    P: Protocol,
-{
-    fn effect(&mut self, effect: Effect<C>) {
-        let wrap = &self.wrap;
-        self.outer.effect(match effect {
-            Effect::Send { to, msg } => Effect::Send { to, msg: (wrap.msg)(msg) },
-            Effect::Multicast { to, msg } => Effect::Multicast { to, msg: (wrap.msg)(msg) },
-            Effect::SetTimer { timer, after } => {
-                Effect::SetTimer { timer: (wrap.timer)(timer), after }
-            }
-            Effect::CancelTimer(timer) => Effect::CancelTimer((wrap.timer)(timer)),
-            Effect::Persist(stable) => Effect::Persist(stable),
-            Effect::Emit(event) => Effect::Emit(event),
-        });
-    }
-
-    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
-        self.outer.trace(step, fields);
-    }
-
-    fn chose(&mut self, choice: u32) {
-        self.outer.chose(choice);
     }
 }
 

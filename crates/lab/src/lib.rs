@@ -27,7 +27,7 @@ pub use input::BadInput;
 pub use replay::{Difference, Replayed, replay};
 pub use simulate::{Simulated, Watch, simulate, simulate_many};
 pub use spec::{ChannelSpec, NODES_MAX, Over, PartitionSpec, Spec, TopologySpec};
-pub use study::{Figures, Study, catalogue, meta, visit};
+pub use study::{Everywhere, Figures, Study, catalogue, meta, visit};
 
 /// Messages by kind, as in reports.
 pub(crate) fn by_kind(report: &Report) -> Value {

@@ -52,15 +52,26 @@ pub fn catalogue() -> Vec<&'static Meta> {
 ///
 /// # Errors
 /// If there is none, with the name that was probably meant.
-pub fn visit<V, R>(spec: &Spec, visitor: V) -> Result<R, BadInput>
-where
-    V: Visitor<Mutex, Output = Result<R, BadInput>>
-        + Visitor<Election, Output = Result<R, BadInput>>,
-{
+pub fn visit<V: Everywhere<R>, R>(spec: &Spec, visitor: V) -> Result<R, BadInput> {
     match spec.over {
         Over::Bare => visit_named(&spec.algorithm, visitor),
         Over::Reliable => visit_named(&spec.algorithm, OnReliable(visitor)),
     }
+}
+
+/// A visitor of every family.
+pub trait Everywhere<R>:
+    Visitor<Mutex, Output = Result<R, BadInput>>
+    + Visitor<Election, Output = Result<R, BadInput>>
+    + Visitor<Detector, Output = Result<R, BadInput>>
+{
+}
+
+impl<R, V> Everywhere<R> for V where
+    V: Visitor<Mutex, Output = Result<R, BadInput>>
+        + Visitor<Election, Output = Result<R, BadInput>>
+        + Visitor<Detector, Output = Result<R, BadInput>>
+{
 }
 
 /// Does the same with an algorithm over reliable links.
@@ -78,12 +89,7 @@ impl<F: Family, V: Visitor<F>> Visitor<F> for OnReliable<V> {
     }
 }
 
-fn visit_named<V, R>(name: &str, visitor: V) -> Result<R, BadInput>
-where
-    V: Visitor<Mutex, Output = Result<R, BadInput>>
-        + Visitor<Election, Output = Result<R, BadInput>>
-        + Visitor<Detector, Output = Result<R, BadInput>>,
-{
+fn visit_named<V: Everywhere<R>, R>(name: &str, visitor: V) -> Result<R, BadInput> {
     let known = |catalogue: &[&Meta]| catalogue.iter().any(|meta| meta.name == name);
     let found = if known(Mutex::CATALOGUE) {
         Mutex::visit(name, visitor)

@@ -100,7 +100,7 @@ where
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Self::Msg) {
         match msg {
             Layer::Detector(msg) => {
-                self.detect(cx, |detector, cx| detector.on_message(cx, from, msg))
+                self.detect(cx, |detector, cx| detector.on_message(cx, from, msg));
             }
             Layer::Inner(msg) => cx.inner(Self::INNER, |cx| self.inner.on_message(cx, from, msg)),
         }
