@@ -351,6 +351,12 @@ impl<T: Tenant> Membership<T> {
         if view.id <= self.view.id && !again {
             return;
         }
+        if self.standing == Standing::Member && mine && fresh {
+            // Left out by a view that has not come here, and let in again by an old wish to join.
+            cx.trace("return", &[("view", view.id.0)]);
+            self.standing = Standing::Joining;
+            cx.emit(Event::Excluded);
+        }
         match self.standing {
             Standing::Outside => {}
             _ if mine && fresh && state.is_none() => {
@@ -461,15 +467,16 @@ impl<T: Tenant> Membership<T> {
     }
 
     fn on_join(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, joiner: Member) {
-        if !self.note_joiner(joiner) {
+        let news = self.note_joiner(joiner);
+        let alive = from == joiner.node && self.down.remove(from);
+        if news {
+            cx.trace("note a wish to join", &[("of", joiner.node.number().into())]);
+            self.without(cx, joiner.node);
+        } else if alive {
+            self.consider(cx);
+        } else {
             cx.trace("ignore old JOIN", &[("of", joiner.node.number().into())]);
-            return;
         }
-        cx.trace("note a wish to join", &[("of", joiner.node.number().into())]);
-        if from == joiner.node {
-            self.down.remove(from);
-        }
-        self.without(cx, joiner.node);
     }
 
     /// A member that took part in a change is gone: begin again without it, or begin.

@@ -74,7 +74,8 @@ pub struct Faults {
     pub crashes: Vec<Crash>,
     /// Who comes up again.
     pub recoveries: Vec<Recovery>,
-    /// After how long a failure detector tells everybody of a crash or a recovery; never if none.
+    /// After how long a failure detector tells of a crash, a cut, or the end of either; never if
+    /// none. A cut that does not last so long goes unnoticed.
     pub detection: Option<Span>,
 }
 

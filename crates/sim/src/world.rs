@@ -160,6 +160,7 @@ where
         for &Recovery { node, at } in recoveries {
             self.outside.agenda.push(at.0, Event::Recover(node));
         }
+        self.detect_cuts();
         for node in NodeId::first(count) {
             self.ask_user(node);
         }
@@ -205,12 +206,7 @@ where
             Event::User(node) => self.obey_user(node),
             Event::Crash(node) => self.crash(node),
             Event::Recover(node) => self.recover(node),
-            Event::Detect { node, peer, now } => {
-                if self.outside.is_up(node) {
-                    self.begin_record(node, || Happening::Liveness(peer, now));
-                    self.step(node, Input::Liveness { peer, now });
-                }
-            }
+            Event::Detect { node, peer, now } => self.speak(node, peer, now),
         }
     }
 
@@ -349,6 +345,26 @@ where
         self.begin_record(node, || Happening::Recover);
         self.step(node, Input::Start);
         self.detect(node, Liveness::Up);
+        if let Some(after) = self.outside.faults.detection.filter(|_| A::LISTENS.liveness) {
+            let at = self.outside.now + after;
+            for peer in NodeId::first(self.nodes.len()).filter(|&peer| peer != node) {
+                if !self.outside.is_up(peer) || self.outside.is_cut(peer, node) {
+                    let event = Event::Detect { node, peer, now: Liveness::Down };
+                    self.outside.agenda.push(at.0, event);
+                }
+            }
+        }
+    }
+
+    /// A failure detector speaks to a node, unless its word has become wrong meanwhile.
+    fn speak(&mut self, node: NodeId, peer: NodeId, now: Liveness) {
+        if let (Liveness::Up, Some(until)) = (now, self.outside.cut_until(node, peer)) {
+            let after = self.outside.faults.detection.unwrap_or_default();
+            self.outside.agenda.push((until + after).0, Event::Detect { node, peer, now });
+        } else if self.outside.is_up(node) && (now == Liveness::Down || self.outside.is_up(peer)) {
+            self.begin_record(node, || Happening::Liveness(peer, now));
+            self.step(node, Input::Liveness { peer, now });
+        }
     }
 
     /// Has the failure detector tell all others, where there is one and they listen.
@@ -359,6 +375,24 @@ where
         let at = self.outside.now + after;
         for node in NodeId::first(self.nodes.len()).filter(|&node| node != peer) {
             self.outside.agenda.push(at.0, Event::Detect { node, peer, now });
+        }
+    }
+
+    /// Has the failure detector speak about those who are cut off, if the cut lasts long enough.
+    fn detect_cuts(&mut self) {
+        let Some(after) = self.outside.faults.detection.filter(|_| A::LISTENS.liveness) else {
+            return;
+        };
+        let nodes = || NodeId::first(self.nodes.len());
+        for cut in self.outside.cuts().filter(|cut| cut.from + after < cut.until) {
+            for (node, peer) in nodes().flat_map(|node| nodes().map(move |peer| (node, peer))) {
+                if cut.cuts(node, peer, cut.from) {
+                    for (at, now) in [(cut.from, Liveness::Down), (cut.until, Liveness::Up)] {
+                        let event = Event::Detect { node, peer, now };
+                        self.outside.agenda.push((at + after).0, event);
+                    }
+                }
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::stream;
 use crate::queue::Queue;
-use crate::{Draw, Faults, Network, Tally};
+use crate::{Draw, Faults, Network, Partition, Tally};
 
 /// Something on the agenda.
 pub(super) enum Event<A: Algorithm> {
@@ -141,6 +141,17 @@ impl<'a, A: Algorithm> Outside<'a, A> {
     /// Are the two kept apart now?
     pub(super) fn is_cut(&self, from: NodeId, to: NodeId) -> bool {
         !self.plain && self.network.partitions.iter().any(|cut| cut.cuts(from, to, self.now))
+    }
+
+    /// Until when the two are kept apart, if they are.
+    pub(super) fn cut_until(&self, from: NodeId, to: NodeId) -> Option<Time> {
+        let cuts = self.network.partitions.iter().filter(|cut| cut.cuts(from, to, self.now));
+        cuts.map(|cut| cut.until).max()
+    }
+
+    /// When the network is cut.
+    pub(super) fn cuts(&self) -> impl Iterator<Item = &'a Partition> + use<'a, A> {
+        self.network.partitions.iter()
     }
 
     /// Is this setting of the timer the one that counts? If so, it is used up.

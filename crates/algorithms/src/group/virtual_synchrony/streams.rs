@@ -331,8 +331,10 @@ impl Streams {
             streams.get(label.rank as usize).is_some_and(|stream| label.number <= stream.received())
         };
         let places = core::mem::take(&mut self.places);
-        // Places whose message nobody has are skipped: by all, for all have the same.
-        let kept = places.into_values().filter(|(named, _)| exists(named));
+        // Places whose message nobody has are skipped, and so are those that only some know of: by
+        // all, for all have the same.
+        let known = |said_by: &Label| exists(said_by) || flaw!(KeepLatePlaces);
+        let kept = places.into_values().filter(|(named, said_by)| exists(named) && known(said_by));
         self.places = (self.place_next..).zip(kept).collect();
         self.closed = true;
     }
