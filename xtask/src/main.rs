@@ -17,7 +17,7 @@ usage: cargo xtask CHORE
   docs           regenerates docs/algorithms.md and the generated parts of README.md
   docs --check   says whether they are up to date
   tidy           checks the rules of STYLE.md that no compiler knows
-  bench NAME     measures against a reference: check or sim";
+  bench NAME     measures against a reference: check or sim; or writes docs/states.md: states";
 
 /// What a chore comes to: a failure is told in words.
 type Outcome = Result<(), Failure>;
@@ -58,7 +58,7 @@ fn run(words: &[&str]) -> Outcome {
         ["docs", "--check"] => Ok(docs::check(&root)?),
         ["tidy"] => Ok(chores::tidy(&root)?),
         ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),
-        ["bench"] => Err(Failure::Usage("bench needs a NAME: check or sim".into())),
+        ["bench"] => Err(Failure::Usage("bench needs a NAME: check, sim or states".into())),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

@@ -228,6 +228,8 @@ impl Setup {
 pub struct Promise {
     /// Everybody is told who leads, not only the leader.
     pub everyone_told: bool,
+    /// The node with the best rank leads; otherwise it may be any.
+    pub best_leads: bool,
 }
 
 impl Family for Election {
@@ -427,7 +429,7 @@ mod tests {
     }
 
     fn monitor(everyone_told: bool) -> OneLeader {
-        Election::monitor(3, &Setup::ascending(3), &Promise { everyone_told })
+        Election::monitor(3, &Setup::ascending(3), &Promise { everyone_told, best_leads: true })
     }
 
     #[test]

@@ -93,14 +93,12 @@ pub struct Setup {
     /// By node: its parent in a spanning tree, where requests and the token move along one. The root
     /// has none.
     pub parents: Arc<PerNode<Option<NodeId>>>,
-    /// The bound on message delays, where silence is to mean something.
     /// No message takes longer, where timeouts rely on that.
     pub delay_max: Span,
 }
 
 impl Setup {
     /// Nobody is inside; quorums are the rows and columns of a grid; the tree is binary, and node 1
-    /// is its root; messages take a unit of time at most.
     /// is its root; a message takes at most one unit of time.
     #[must_use]
     pub fn new(count: usize) -> Self {
@@ -141,11 +139,13 @@ fn row_and_column(count: usize, node: NodeId) -> NodeSet {
     NodeId::first(count).filter(shares).collect()
 }
 
-/// What an algorithm promises beyond safety and liveness.
+/// What an algorithm promises beyond safety.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// Wishes are granted in the order of their stamps.
     pub fair: bool,
+    /// Every wish is granted. Liveness is judged all the same: this says what to expect.
+    pub live: bool,
 }
 
 impl Family for Mutex {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     fn monitor(fair: bool) -> Exclusion {
-        Mutex::monitor(3, &Setup::new(3), &Promise { fair })
+        Mutex::monitor(3, &Setup::new(3), &Promise { fair, live: true })
     }
 
     #[test]

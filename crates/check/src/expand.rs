@@ -5,6 +5,7 @@ use quorate_core::{Algorithm, Liveness, NodeId, Workload};
 use crate::draft::{BUDGET, Draft, Limited, NODES, WATCH};
 use crate::findings::Findings;
 use crate::plan::{Discards, Network, Start, Timers};
+use crate::reduce;
 use crate::tables::{Code, Deed, Heard, Presence, Tables};
 use crate::world::{Action, Move, Reached, World};
 
@@ -20,6 +21,8 @@ pub(crate) struct Expander<'a, A: Algorithm, W> {
     after: Draft,
     /// From whom messages are in flight in the state that is being expanded.
     talking: Vec<bool>,
+    /// Are outdated messages delivered before anything else?
+    reduces: bool,
 }
 
 /// What a step did to a draft.
@@ -36,13 +39,16 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     pub(crate) fn new(world: &'a World<'a, A, W>) -> Self {
         let (base, after) = (Draft::default(), Draft::default());
         let talking = vec![false; world.scene.count()];
-        Self { world, findings: Findings::new(), base, after, talking }
+        let reduces = reduce::applies(world.plan);
+        Self { world, findings: Findings::new(), base, after, talking, reduces }
     }
 
     /// Visits everything that can happen next, always in the same order.
     pub(crate) fn expand(&mut self, from: &Draft, visit: &mut impl FnMut(Move, Reached<'_>)) {
-        let plan = self.world.plan;
-        if plan.start == Start::Step {
+        if self.reduces && self.outdated_delivery(from, visit) {
+            return;
+        }
+        if self.world.plan.start == Start::Step {
             self.starts(from, visit);
         }
         self.deliveries(from, visit);
@@ -113,6 +119,30 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
                 }
             }
         }
+    }
+
+    /// The first outdated message arrives, if there is one. Nothing else needs to be tried then.
+    fn outdated_delivery(
+        &mut self,
+        from: &Draft,
+        visit: &mut impl FnMut(Move, Reached<'_>),
+    ) -> bool {
+        let World { tables, .. } = self.world;
+        let mail = self.world.mail();
+        let claimed = |&place: &usize| {
+            let to = tables.route(from.row[place]).to as usize;
+            reduce::is_claimed(tables, from.row[NODES + to], from.row[place])
+        };
+        let Some(place) = first_in_line(from, mail.start, mail.network, tables).find(claimed)
+        else {
+            return false;
+        };
+        let message = from.row[place];
+        let to = tables.route(message).to as usize;
+        self.base.copy(&from.row, from.fingerprint);
+        mail.take(&mut self.base, place, |message| tables.route(message));
+        self.branch(Action::Deliver(message), to, Code::message(message), visit);
+        true
     }
 
     /// Messages arrive.

@@ -56,6 +56,7 @@ mod findings;
 mod intern;
 mod local;
 mod plan;
+mod reduce;
 mod replay;
 mod report;
 mod search;
@@ -67,7 +68,7 @@ mod world;
 
 use quorate_core::{Algorithm, NodeId, Scene, Violation, Workload};
 
-pub use plan::{Discards, Network, Plan, Start, Timers};
+pub use plan::{Discards, Network, Plan, Reduction, Start, Timers};
 pub use report::{Counterexample, Outcome, Progress, Report};
 
 use replay::Replay;
@@ -79,7 +80,7 @@ use world::{Move, World};
 ///
 /// # Panics
 /// If a protocol breaks its contract: its own invariants, a refusal with effects, a message to a
-/// node that is not a neighbour. If the plan allows more than 255 faults of a kind.
+/// node that is not a neighbour, a claim that a message is outdated which is not. If the plan allows more than 255 faults of a kind.
 pub fn check<A: Algorithm, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: &W,
@@ -106,6 +107,9 @@ pub fn check<A: Algorithm, W: Workload<A::Command, A::Event>>(
         let (visited, transitions, depth) = (search.visited, search.transitions, search.depth);
         if let Verdict::LinksNeeded = verdict {
             continue;
+        }
+        if matches!(verdict, Verdict::Holds) && reduce::applies(plan) {
+            reduce::verify(&mut world);
         }
         let path = |state| visited.path(state);
         let outcome = outcome(&mut world, users, &seeds, verdict, path);

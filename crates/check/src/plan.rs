@@ -15,6 +15,8 @@ pub struct Plan {
     pub timers: Timers,
     /// Whether taking in a message without any consequence is a step.
     pub discards: Discards,
+    /// Whether orders that make no difference are left out.
+    pub reduction: Reduction,
     /// How many crashes a run may have; at most 255.
     pub crashes: u32,
     /// Who may crash; everybody if not said.
@@ -39,6 +41,7 @@ impl Default for Plan {
             start: Start::default(),
             timers: Timers::default(),
             discards: Discards::default(),
+            reduction: Reduction::default(),
             crashes: 0,
             mortal: None,
             recoveries: 0,
@@ -94,4 +97,18 @@ pub enum Discards {
     /// It is not, and the message stays: as in Stateright's actor model. A delivery has no
     /// consequence if it leaves the node as it was and has no effects.
     Ignore,
+}
+
+/// Whether orders that make no difference are left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reduction {
+    /// Every order is tried, and counterexamples are shortest.
+    #[default]
+    None,
+    /// A message that its receiver claims to be outdated
+    /// ([`Protocol::is_outdated`](quorate_core::Protocol::is_outdated)) is delivered before anything
+    /// else happens. The claims are verified. There are fewer states and the same verdict; a
+    /// counterexample need not be shortest. Without effect where faults are allowed or discards are
+    /// ignored.
+    Outdated,
 }

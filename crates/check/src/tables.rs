@@ -46,6 +46,11 @@ impl Code {
         Self::new(6, place)
     }
 
+    /// The message that arrives, if this is what happens.
+    pub(crate) fn as_message(self) -> Option<u32> {
+        (self.0 / PAYLOAD_MAX == 4).then_some(self.0 % PAYLOAD_MAX)
+    }
+
     pub(crate) const fn noticed(peer: NodeId, now: Liveness) -> Self {
         let kind = if matches!(now, Liveness::Up) { 7 } else { 8 };
         Self::new(kind, peer.index() as u32)
@@ -188,6 +193,13 @@ impl<A: Algorithm, W: Workload<A::Command, A::Event>> Tables<A, W> {
     /// What users and monitor in this state make of a tale, if that is known.
     pub(crate) fn heard(&self, watch: u32, tale: u32) -> Option<Heard> {
         self.heard_known.get(&pair(watch, tale)).copied()
+    }
+
+    /// Everything that is known to happen to a node in a state, in order.
+    pub(crate) fn deeds_all(&self) -> Vec<(u32, Code)> {
+        let mut keys: Vec<_> = self.deeds_known.keys().copied().collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|key| ((key >> 32) as u32, Code(key as u32))).collect()
     }
 
     /// The messages that are sent with a deed.

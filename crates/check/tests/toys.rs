@@ -1,6 +1,8 @@
 //! Toy protocols, each made for one thing that the checker can do.
 
-use quorate_check::{Counterexample, Discards, Network, Outcome, Plan, Report, Timers, check};
+use quorate_check::{
+    Counterexample, Discards, Network, Outcome, Plan, Reduction, Report, Timers, check,
+};
 use quorate_core::trace::{Happening, Outcome as Effect};
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Ctx, Fact, Family, Message, Meta, Monitor, NodeId,
@@ -112,6 +114,8 @@ enum Game {
     Deadline,
     /// Sends 1 and 2; the other node says what comes first.
     Race,
+    /// Sends 1 and 2; the other node says 2 only after 1, and claims that before it is outdated.
+    Hasty,
     /// Never answers, and lets nothing be known of it.
     Mute,
     /// Refuses.
@@ -171,7 +175,7 @@ impl Protocol for Player {
                 cx.send(NodeId::at(1), Note(1));
                 cx.set_timer(1, Span::UNIT..Span::UNIT);
             }
-            Game::Race => {
+            Game::Race | Game::Hasty => {
                 cx.send(NodeId::at(1), Note(1));
                 cx.send(NodeId::at(1), Note(2));
                 cx.emit(0);
@@ -191,11 +195,22 @@ impl Protocol for Player {
                 cx.cancel_timer(1);
                 cx.emit(self.heard);
             }
+            Game::Hasty if number == 1 => self.heard = 1,
+            Game::Hasty if self.heard == 0 => {}
+            Game::Hasty => cx.emit(number),
             _ if self.heard == 0 => {
                 self.heard = number;
                 cx.emit(number);
             }
             _ => {}
+        }
+    }
+
+    fn is_outdated(&self, _: NodeId, Note(number): &Note) -> bool {
+        match self.game {
+            Game::Race => self.heard != 0,
+            Game::Hasty => *number == 2 && self.heard == 0,
+            _ => false,
         }
     }
 
@@ -380,4 +395,35 @@ fn progress_is_told() {
     let report = check(&scene, &Once(true), &Plan::default(), &mut |p| told.push(*p));
     let last = told.last().unwrap();
     assert_eq!((last.states, last.depth, last.frontier), (report.states, report.depth, 0));
+}
+
+fn reduced() -> Plan {
+    Plan { reduction: Reduction::Outdated, ..Plan::default() }
+}
+
+/// Both nodes go: what comes second at node 2 does nothing, and never will.
+#[test]
+fn outdated_messages_are_delivered_at_once() {
+    let (full, less) = (Plan::default(), reduced());
+    let (all, fewer) = (play(Game::Race, NOTHING, full), play(Game::Race, NOTHING, less));
+    assert_eq!((&all.outcome, &fewer.outcome), (&Outcome::Holds, &Outcome::Holds));
+    assert_eq!(all.depth, fewer.depth);
+    assert!(fewer.transitions <= all.transitions, "{} {}", fewer.transitions, all.transitions);
+    for number in [1, 2] {
+        violated(play(Game::Race, number, reduced()));
+    }
+}
+
+#[test]
+fn where_faults_can_happen_nothing_is_left_out() {
+    let lossy = |plan| play(Game::Race, NOTHING, Plan { losses: 1, ..plan });
+    assert_eq!(lossy(Plan::default()), lossy(reduced()));
+}
+
+/// The message does nothing now, but it would later: what it would say then must not be missed.
+#[test]
+#[should_panic(expected = "Note(2) } was claimed to be outdated and is not")]
+fn a_claim_that_is_true_only_now_is_found_out() {
+    violated(play(Game::Hasty, 2, Plan::default()));
+    play(Game::Hasty, 2, reduced());
 }

@@ -216,6 +216,10 @@ pub(crate) struct CheckArguments {
     /// Is it a step when a message is taken in and nothing follows?
     #[arg(long, value_enum, default_value = "count")]
     pub(crate) discards: Discards,
+    /// Leave out when outdated messages arrive, as the algorithm claims and the checker verifies; a
+    /// counterexample need not be shortest then
+    #[arg(long)]
+    pub(crate) reduce: bool,
     /// How many nodes may crash
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) crashes: u32,

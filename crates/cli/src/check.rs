@@ -92,6 +92,11 @@ fn plan(arguments: &CheckArguments, spec: &Spec) -> Result<Plan, BadInput> {
             Discards::Count => check::Discards::Count,
             Discards::Ignore => check::Discards::Ignore,
         },
+        reduction: if arguments.reduce {
+            check::Reduction::Outdated
+        } else {
+            check::Reduction::None
+        },
         crashes: arguments.crashes,
         mortal,
         recoveries: arguments.recoveries,

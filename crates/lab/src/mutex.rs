@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Setup, Users};
-use quorate_core::{Fact, NodeId, NodeSet, PerNode, Shape, Span, Time, Topology};
+use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Promise, Setup, Users};
+use quorate_algorithms::{Catalogued, Portable, Visitor};
+use quorate_core::{Algorithm, Fact, NodeId, NodeSet, PerNode, Shape, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -171,6 +172,29 @@ fn read_script(spec: &Spec, text: &str) -> Result<Load, BadInput> {
 /// A quotient; nothing where there is nothing to divide by.
 fn ratio(a: f64, b: f64) -> Value {
     if b > 0.0 { json!(a / b) } else { Value::Null }
+}
+
+/// What the algorithm of a run promises, with its options.
+///
+/// # Errors
+/// If there is no such algorithm, or an option makes no sense.
+pub fn promise(spec: &Spec) -> Result<Promise, BadInput> {
+    let unknown = || Err(BadInput::new("ALGORITHM", format!("there is no {}", spec.algorithm)));
+    Mutex::visit(&spec.algorithm, Promised(spec)).unwrap_or_else(unknown)
+}
+
+struct Promised<'a>(&'a Spec);
+
+impl Visitor<Mutex> for Promised<'_> {
+    type Output = Result<Promise, BadInput>;
+
+    fn visit<A>(self) -> Self::Output
+    where
+        A: Algorithm<Family = Mutex>,
+        A::Msg: Portable,
+    {
+        Ok(A::promise(&self.0.config::<A>()?))
+    }
 }
 
 /// The criteria of the field, measured as a run goes on.

@@ -188,7 +188,7 @@ impl Spec {
         Ok(scene)
     }
 
-    fn config<A: Algorithm>(&self) -> Result<A::Config, BadInput> {
+    pub(crate) fn config<A: Algorithm>(&self) -> Result<A::Config, BadInput> {
         for name in self.options.keys() {
             let known = A::META.options.iter().map(|option| option.name);
             if !known.clone().any(|known| known == name) {

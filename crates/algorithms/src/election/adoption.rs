@@ -128,7 +128,7 @@ impl Algorithm for Adoption {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.inform }
+        Promise { everyone_told: config.inform, best_leads: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

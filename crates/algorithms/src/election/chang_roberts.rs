@@ -118,7 +118,7 @@ impl Algorithm for ChangRoberts {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce }
+        Promise { everyone_told: config.announce, best_leads: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -112,7 +112,7 @@ impl Algorithm for ItaiRodeh {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce }
+        Promise { everyone_told: config.announce, best_leads: false }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

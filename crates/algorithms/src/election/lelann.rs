@@ -127,7 +127,7 @@ impl Algorithm for LeLann {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce || config.wake == Wake::Join }
+        Promise { everyone_told: config.announce || config.wake == Wake::Join, best_leads: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -111,7 +111,7 @@ impl Algorithm for RegistryTree {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { everyone_told: true }
+        Promise { everyone_told: true, best_leads: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

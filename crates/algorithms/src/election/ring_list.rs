@@ -133,7 +133,7 @@ impl Algorithm for RingList {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { everyone_told: true }
+        Promise { everyone_told: true, best_leads: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

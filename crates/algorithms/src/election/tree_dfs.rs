@@ -119,7 +119,7 @@ impl Algorithm for TreeDfs {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.inform == Inform::All }
+        Promise { everyone_told: config.inform == Inform::All, best_leads: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

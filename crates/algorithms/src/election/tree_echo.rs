@@ -102,7 +102,7 @@ impl Algorithm for TreeEcho {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { everyone_told: true }
+        Promise { everyone_told: true, best_leads: true }
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

@@ -27,13 +27,13 @@
 //! | REQUEST(stamp) | the user wants to enter, to the quorum | REPLY now or later |
 //! | REPLY(arbiter, tenure, stamp) | the arbiter or a proxy gives it | one fewer is missing |
 //! | RELEASE(tenure, next) | the user is out, to the quorum | the arbiter learns who is next |
-//! | INQUIRE(tenure, next) | an older one came, to the owner | YIELD now, later or never |
+//! | INQUIRE(tenure, stamp, next) | an older one came, to the owner | YIELD now, later or never |
 //! | FAIL(stamp) | an older request is before this one | the asker gives back what is asked for |
 //! | YIELD(tenure) | asked by INQUIRE, and failed elsewhere | the arbiter replies to the oldest |
-//! | TRANSFER(tenure, next) | another one is next, to the owner | REPLY to it on leaving |
+//! | TRANSFER(tenure, stamp, next) | another one is next, to the owner | REPLY to it on leaving |
 //!
 //! ```text
-//! 10 --TRANSFER(1, 1.8)-->  7      7 has the permission of 10, and 8 is next
+//! 10 --TRANSFER(1, 1.7, 1.8)-> 7   7 has the permission of 10, and 8 is next
 //! 7  --REPLY(10, 2, 1.8)->  8      7 leaves; 8 enters one delay later
 //! 7  --RELEASE(1, 1.8)--->  10     10 learns that its second tenure has begun, and is 8's
 //! ```
@@ -65,7 +65,8 @@
 //! Tenures (see *Idea*): the paper says "outdated" where here numbers are compared. A RELEASE for a
 //! tenure that the arbiter does not know of yet is kept; it can only be the very next one, for
 //! nobody has been told whom to hand that one on to. INQUIRE always carries the TRANSFER that the
-//! paper piggybacks on it. A TRANSFER or INQUIRE that overtakes its REPLY is kept. A node's
+//! paper piggybacks on it. A TRANSFER or INQUIRE that overtakes its REPLY is kept; both name the wish
+//! that has the permission, so that one that comes after the wish is known to be outdated. A node's
 //! messages to itself are calls. A node can be booted inside (`Setup::holder`): its arbiters begin
 //! with their permission given to it.
 //!
@@ -130,7 +131,7 @@ impl Algorithm for CaoSinghal {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {
@@ -185,6 +186,8 @@ pub enum Msg {
     Inquire {
         /// Which tenure this is about.
         tenure: Tenure,
+        /// Which wish of yours has it.
+        wish: Stamp,
         /// If you keep it, send it on to this one.
         next: Stamp,
     },
@@ -196,6 +199,8 @@ pub enum Msg {
     Transfer {
         /// Which tenure this is about.
         tenure: Tenure,
+        /// Which wish of yours has it.
+        wish: Stamp,
         /// Whom to.
         next: Stamp,
     },
@@ -325,13 +330,28 @@ impl Protocol for CaoSinghal {
             Msg::Request(_) => cx.trace("foreign", &[]),
             Msg::Reply { arbiter, tenure, wish } => self.take_reply(cx, arbiter, tenure, wish),
             Msg::Release { tenure, next } => self.free(cx, from, tenure, next),
-            Msg::Inquire { tenure, next } => {
+            Msg::Inquire { wish, .. } | Msg::Transfer { wish, .. }
+                if self.wish() != Some(wish) && !flaw!(AnyTenure) =>
+            {
+                cx.trace("stale", &[]);
+            }
+            Msg::Inquire { tenure, next, .. } => {
                 self.take_transfer(cx, from, tenure, next);
                 self.inquired(cx, from, tenure);
             }
             Msg::Fail(wish) => self.fail(cx, from, wish),
             Msg::Yield(tenure) => self.take_back(cx, from, tenure),
-            Msg::Transfer { tenure, next } => self.take_transfer(cx, from, tenure, next),
+            Msg::Transfer { tenure, next, .. } => self.take_transfer(cx, from, tenure, next),
+        }
+    }
+
+    fn is_outdated(&self, _from: NodeId, msg: &Msg) -> bool {
+        // There will be no other wish with the stamp of one that is over.
+        let is_over = |wish: Stamp| wish.time <= self.clock.now() && self.wish() != Some(wish);
+        match *msg {
+            Msg::Inquire { wish, .. } | Msg::Transfer { wish, .. } => is_over(wish),
+            Msg::Fail(wish) => is_over(wish) || self.phase == (Phase::Inside { stamp: wish }),
+            Msg::Request(_) | Msg::Reply { .. } | Msg::Release { .. } | Msg::Yield(_) => false,
         }
     }
 

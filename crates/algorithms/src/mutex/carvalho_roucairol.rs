@@ -103,7 +103,7 @@ impl Algorithm for CarvalhoRoucairol {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

@@ -106,7 +106,7 @@ impl Algorithm for Central {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -119,7 +119,7 @@ impl Algorithm for Lamport {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: true }
+        Promise { fair: true, live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

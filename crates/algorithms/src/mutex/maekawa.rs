@@ -148,7 +148,7 @@ impl Algorithm for Maekawa {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

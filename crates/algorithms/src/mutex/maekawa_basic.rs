@@ -109,7 +109,7 @@ impl Algorithm for MaekawaBasic {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: false }
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

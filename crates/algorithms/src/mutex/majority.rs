@@ -140,7 +140,7 @@ impl Algorithm for Majority {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
@@ -319,6 +319,16 @@ impl Protocol for Majority {
             Msg::Inquire(mine) => self.take_inquire(cx, from, mine),
             Msg::Relinquish(theirs) => self.take_relinquish(cx, theirs),
             Msg::Release(theirs) => self.take_release(cx, theirs),
+        }
+    }
+
+    fn is_outdated(&self, _from: NodeId, msg: &Msg) -> bool {
+        match *msg {
+            // About a wish that has been granted: there will be no other with this stamp.
+            Msg::Vote(mine) | Msg::Inquire(mine) => {
+                mine.time <= self.clock.now() && self.phase != (Phase::Waiting { stamp: mine })
+            }
+            Msg::Request(_) | Msg::Relinquish(_) | Msg::Release(_) => false,
         }
     }
 

@@ -100,7 +100,7 @@ impl Algorithm for NaimiTrehel {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

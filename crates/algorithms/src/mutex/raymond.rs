@@ -112,7 +112,7 @@ impl Algorithm for Raymond {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

@@ -96,7 +96,7 @@ impl Algorithm for RicartAgrawala {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: true }
+        Promise { fair: true, live: true }
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

@@ -23,10 +23,10 @@
 //! | name | sent when | effect |
 //! |---|---|---|
 //! | REQUEST(stamp) | the user wants to enter, to all who live | REPLY, or ACK and REPLY later |
-//! | REPLY | a request is older than one's own wish, or on leaving | one fewer is missing; ACK |
-//! | ACK | a REQUEST is deferred, or a REPLY arrives | its sender lives |
+//! | REPLY(deferred) | a request is older than one's own wish, or on leaving | one fewer is missing; ACK |
+//! | ACK | a REQUEST is deferred, or a REPLY arrives | its sender has answered |
 //! | ALIVE? | a REPLY is missing for long | ALIVE |
-//! | ALIVE | asked whether it lives | its sender lives |
+//! | ALIVE | asked whether it lives | its sender has answered |
 //!
 //! ```text
 //! 1  --REQUEST-->  2, 3        2 is inside, 3 has crashed
@@ -43,7 +43,7 @@
 //! | `clock`, `phase`, `deferred` | as in Ricart and Agrawala's algorithm |
 //! | `missing` | `Outstanding_Reply_Count`, by name |
 //! | `living` | the paper's N nodes, without the dead |
-//! | `due`, `later` | who has to answer before the timer runs out, or the time after |
+//! | `due` | how many answers each node owes, before the timer runs out |
 //!
 //! # Safety
 //! `safety`: as Ricart and Agrawala's among the living; and as long as no answer takes longer than
@@ -57,12 +57,12 @@
 //! 3(N-1) + d messages per entry, where d others defer: REQUEST, REPLY and its ACK, and an ACK for
 //! each deferral. Whoever waits long sends an ALIVE? for every two delays on average: k debtors are
 //! asked every 2k delays. Synchronisation delay T, response time 2T + E when nobody else wants; a
-//! crash costs two such intervals at most. Space: four bits per other node.
+//! crash costs two such intervals at most. Space: three bits and a counter per other node.
 //!
 //! # Deviations
-//! A REPLY confirms its REQUEST, which saves an ACK; any other message is a sign of life as good as
-//! the one that is due. A node has one timer for all answers: what becomes due while it runs is given
-//! until it has run once more. A node can be booted inside (`Setup::holder`).
+//! A REPLY that was not deferred confirms its REQUEST, which saves an ACK. A node has one timer for
+//! all answers, which begins anew whenever another one becomes due. A node can be booted inside
+//! (`Setup::holder`).
 //!
 //! # Known limits
 //! If the bound does not hold, a living node is passed over, and two can be inside: the checker shows
@@ -75,7 +75,7 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Stamp, Timing,
+    OptionSpec, Options, Paper, PerNode, Protocol, Refusal, Shape, Span, Stamp, Timing,
 };
 
 use super::{Command, Event, Mutex, Promise};
@@ -130,7 +130,7 @@ impl Algorithm for RicartAgrawalaAcked {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: true }
+        Promise { fair: true, live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
@@ -153,9 +153,8 @@ impl Algorithm for RicartAgrawalaAcked {
             clock: LamportClock::default(),
             phase: if inside { Phase::Inside { stamp } } else { Phase::Idle },
             missing: none.clone(),
-            deferred: none.clone(),
-            due: none.clone(),
-            later: none,
+            deferred: none,
+            due: PerNode::new(boot.view.members().len(), |_| 0),
         }
     }
 }
@@ -182,7 +181,10 @@ pub enum Msg {
     /// May I enter? This is how old my wish is.
     Request(Stamp),
     /// You may, as far as I am concerned.
-    Reply,
+    Reply {
+        /// Your request was confirmed before.
+        deferred: bool,
+    },
     /// I have got it.
     Ack,
     /// Do you live?
@@ -195,7 +197,7 @@ impl Message for Msg {
     fn kind(&self) -> &'static str {
         match self {
             Self::Request(_) => "REQUEST",
-            Self::Reply => "REPLY",
+            Self::Reply { .. } => "REPLY",
             Self::Ack => "ACK",
             Self::Probe => "ALIVE?",
             Self::Alive => "ALIVE",
@@ -225,11 +227,9 @@ pub struct RicartAgrawalaAcked {
     missing: NodeSet,
     /// Who will be answered when this node has left. Invariant: empty while idle.
     deferred: NodeSet,
-    /// Who has to answer before the timer runs out. The timer is set while anybody has to answer
-    /// or this node waits.
-    due: NodeSet,
-    /// Who has to answer before the timer has run out once more.
-    later: NodeSet,
+    /// How many answers each node owes: all of them are due before the timer runs out, which is
+    /// set while anybody has to answer or this node waits. Invariant: none of the dead.
+    due: PerNode<u32>,
 }
 
 /// What a node is doing.
@@ -272,14 +272,16 @@ impl Protocol for RicartAgrawalaAcked {
         if !self.living.contains(from) {
             return cx.trace("from the dead", &[("node", u64::from(from.number()))]);
         }
-        self.hear(cx, from);
         match msg {
             Msg::Request(theirs) => {
                 self.clock.witness(theirs);
                 if self.goes_before(theirs) { self.defer(cx, from) } else { self.reply(cx, from) }
             }
-            Msg::Reply => self.take_reply(cx, from),
-            Msg::Ack | Msg::Alive => cx.trace("confirmed", &[("node", u64::from(from.number()))]),
+            Msg::Reply { deferred } => self.take_reply(cx, from, deferred),
+            Msg::Ack | Msg::Alive => {
+                cx.trace("confirmed", &[("node", u64::from(from.number()))]);
+                self.answered(cx, from);
+            }
             Msg::Probe => {
                 cx.trace("alive", &[("node", u64::from(from.number()))]);
                 cx.send(from, Msg::Alive);
@@ -295,8 +297,9 @@ impl Protocol for RicartAgrawalaAcked {
 
     fn assert_invariants(&self) {
         assert!(self.missing.is_subset(&self.living), "nobody waits for the dead");
-        assert!(self.due.is_subset(&self.living), "the dead are not awaited");
-        assert!(self.later.is_subset(&self.living), "the dead are not awaited later");
+        let awaits_only_the_living =
+            |(node, due): (_, &u32)| *due == 0 || self.living.contains(node);
+        assert!(self.due.iter().all(awaits_only_the_living), "the dead are not awaited");
         let waits = matches!(self.phase, Phase::Waiting { .. });
         assert_eq!(waits, !self.missing.is_empty(), "who waits, waits for somebody");
         if self.phase == Phase::Idle {
@@ -341,14 +344,17 @@ impl RicartAgrawalaAcked {
     /// Grants a request, which is to be confirmed.
     fn reply(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
         cx.trace("reply", &[("node", u64::from(to.number()))]);
-        cx.send(to, Msg::Reply);
+        cx.send(to, Msg::Reply { deferred: false });
         self.expect(cx, &core::iter::once(to).collect());
     }
 
     /// Confirms the grant; with the last one, enters.
-    fn take_reply(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
+    fn take_reply(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, deferred: bool) {
         cx.trace("granted", &[("node", u64::from(from.number()))]);
         cx.send(from, Msg::Ack);
+        if !deferred {
+            self.answered(cx, from);
+        }
         self.miss_no_more(cx, from);
     }
 
@@ -375,7 +381,7 @@ impl RicartAgrawalaAcked {
         self.phase = Phase::Idle;
         cx.trace("leave", &[("deferred", self.deferred.len() as u64)]);
         for node in &self.deferred {
-            cx.send(node, Msg::Reply);
+            cx.send(node, Msg::Reply { deferred: true });
         }
         let deferred = core::mem::take(&mut self.deferred);
         if !deferred.is_empty() {

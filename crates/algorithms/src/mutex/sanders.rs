@@ -135,7 +135,7 @@ impl Algorithm for Sanders {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { fair: matches!(config.structure, Structure::Individual) }
+        Promise { fair: matches!(config.structure, Structure::Individual), live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

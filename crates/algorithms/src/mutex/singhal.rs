@@ -116,7 +116,7 @@ impl Algorithm for Singhal {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -107,7 +107,7 @@ impl Algorithm for SuzukiKasami {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

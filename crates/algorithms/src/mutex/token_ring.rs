@@ -140,7 +140,7 @@ impl Algorithm for TokenRing {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: false }
+        Promise { fair: false, live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

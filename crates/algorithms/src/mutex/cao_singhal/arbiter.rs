@@ -35,14 +35,14 @@ impl CaoSinghal {
         if next > holder {
             self.refuse(cx, last);
         }
-        let tenure = self.tenure;
+        let (tenure, wish) = (self.tenure, holder);
         let asks = next < holder && !inquired;
         if asks {
             cx.trace("inquire", &[("next", number(next))]);
-            self.post(cx, holder.node, Msg::Inquire { tenure, next });
+            self.post(cx, holder.node, Msg::Inquire { tenure, wish, next });
         } else {
             cx.trace("transfer", &[("next", number(next))]);
-            self.post(cx, holder.node, Msg::Transfer { tenure, next });
+            self.post(cx, holder.node, Msg::Transfer { tenure, wish, next });
         }
     }
 

@@ -144,6 +144,14 @@ impl CaoSinghal {
         }
     }
 
+    /// The wish that this node has, waiting or granted.
+    pub(super) const fn wish(&self) -> Option<Stamp> {
+        match self.phase {
+            Phase::Idle => None,
+            Phase::Waiting { stamp, .. } | Phase::Inside { stamp } => Some(stamp),
+        }
+    }
+
     /// While waiting: the wish, how many permissions are missing, and what this arbiter said.
     fn waiting_for(&mut self, arbiter: NodeId) -> Option<(Stamp, &mut usize, &mut Lock)> {
         let Phase::Waiting { stamp, missing } = &mut self.phase else { return None };

@@ -8,25 +8,21 @@ impl RicartAgrawalaAcked {
     /// Is the timer set?
     fn awaits(&self) -> bool {
         let waits = matches!(self.phase, Phase::Waiting { .. });
-        waits || !self.due.is_empty() || !self.later.is_empty()
+        waits || self.due.iter().any(|(_, due)| *due > 0)
     }
 
-    /// These nodes have to answer what was just sent to them. If the timer runs already, it may run
-    /// out too early for that, and they have until it runs out the next time.
+    /// These nodes have to answer what was just sent to them, and have the whole time for it.
     pub(super) fn expect(&mut self, cx: &mut Ctx<'_, Self>, nodes: &NodeSet) {
-        if self.awaits() {
-            self.later.extend(nodes);
-        } else {
-            self.due.extend(nodes);
-            cx.set_timer(Timer::Answers, self.timeout..self.timeout);
+        for node in nodes {
+            self.due[node] = self.due[node].saturating_add(1);
         }
+        cx.set_timer(Timer::Answers, self.timeout..self.timeout);
     }
 
-    /// A node lives.
-    pub(super) fn hear(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
-        let was_due = self.due.remove(from);
-        let was_later = self.later.remove(from);
-        if was_due || was_later {
+    /// A node has given one of the answers that were due.
+    pub(super) fn answered(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
+        if self.due[from] > 0 {
+            self.due[from] -= 1;
             self.stop_if_idle(cx);
         }
     }
@@ -41,8 +37,8 @@ impl RicartAgrawalaAcked {
     /// The time is up: who has not answered is dead. Who still owes a grant is asked for a sign of
     /// life; it may have died since the last one.
     pub(super) fn next_round(&mut self, cx: &mut Ctx<'_, Self>) {
-        let silent = core::mem::take(&mut self.due);
-        self.due = core::mem::take(&mut self.later);
+        let is_silent = |(node, due): (NodeId, &u32)| (*due > 0).then_some(node);
+        let silent: NodeSet = self.due.iter().filter_map(is_silent).collect();
         cx.trace("round", &[("silent", silent.len() as u64)]);
         for node in &silent {
             self.bury(cx, node);
@@ -64,20 +60,16 @@ impl RicartAgrawalaAcked {
         cx.trace("bury", &[("node", u64::from(node.number()))]);
         self.living.remove(node);
         self.deferred.remove(node);
-        self.due.remove(node);
+        self.due[node] = 0;
         self.miss_no_more(cx, node);
     }
 
-    /// Asks those who owe a grant, and have nothing else to answer, whether they live.
+    /// Asks those who owe a grant whether they live.
     fn probe(&mut self, cx: &mut Ctx<'_, Self>) {
-        let mut asked = self.missing.clone();
-        for node in &self.due {
-            asked.remove(node);
+        cx.trace("probe", &[("asked", self.missing.len() as u64)]);
+        for node in &self.missing {
+            self.due[node] = self.due[node].saturating_add(1);
         }
-        cx.trace("probe", &[("asked", asked.len() as u64)]);
-        if !asked.is_empty() {
-            self.due.extend(&asked);
-            cx.multicast(asked, Msg::Probe);
-        }
+        cx.multicast(self.missing.clone(), Msg::Probe);
     }
 }
