@@ -166,8 +166,7 @@ fn what_makes_no_sense_is_ignored() {
     ignores(&it, 1, 2, Msg::Request(stamp(3, 2)));
 }
 
-/// With one wish more at node 1 and everybody asked, there are 4,967,494 states; everybody twice is
-/// in docs/states.md, for those who ask a majority.
+/// With one wish more at node 1 and everybody asked, there are 4,967,494 states.
 #[test]
 fn every_interleaving_holds() {
     let holds = |count, holder, config, wishing: &[u32]| {
