@@ -44,7 +44,7 @@ use core::convert::Infallible;
 use quorate_core::{Ctx, Listens, Liveness, NodeId, NodeSet, Protocol, Refusal, ViewId};
 
 pub use authority::{Authority, AuthorityMessage, Electorate, Post, Proposal, Seat, SeatMsg};
-pub use majority::{Ballot, Majority, MajorityMsg};
+pub use majority::{Ballot, Majority, MajorityMsg, Step};
 pub use register::{Register, RegisterMsg};
 pub use words::{Charter, Command, Content, Event, Life, Member, Msg, Tenant};
 
@@ -62,6 +62,8 @@ pub struct Membership<T: Tenant> {
     down: NodeSet,
     /// Who wants to join.
     joiners: BTreeMap<NodeId, Life>,
+    /// Lives that are over, the last one of each node: by a view without it, or by its own word.
+    over: BTreeMap<NodeId, Life>,
     /// Who wants to leave.
     leavers: NodeSet,
     /// I have answered a FLUSH, or sent one, in this view.
@@ -118,6 +120,7 @@ impl<T: Tenant> Membership<T> {
             everybody,
             down: NodeSet::new(),
             joiners: BTreeMap::new(),
+            over: BTreeMap::new(),
             leavers: NodeSet::new(),
             stopped: false,
             rounds: 0,
@@ -149,7 +152,17 @@ impl<T: Tenant> Membership<T> {
     /// Is this member to be asked and counted on? One whose node came up again is dead.
     fn works(&self, member: &Member) -> bool {
         let reborn = self.joiners.get(&member.node).is_some_and(|life| *life > member.life);
-        !self.down.contains(member.node) && !reborn
+        !self.down.contains(member.node) && !reborn && !self.is_over(*member)
+    }
+
+    fn is_over(&self, member: Member) -> bool {
+        self.over.get(&member.node).is_some_and(|life| *life >= member.life)
+    }
+
+    fn end(&mut self, Member { node, life }: Member) {
+        let last = self.over.entry(node).or_insert(life);
+        *last = (*last).max(life);
+        self.joiners.retain(|joiner, wish| *joiner != node || *wish > life);
     }
 
     /// The most senior member that works; one that wants to leave only if all do.
@@ -214,8 +227,9 @@ impl<T: Tenant> Membership<T> {
         if view.id < self.view.id && self.is_member() {
             cx.trace("show a later view", &[("to", from.number().into())]);
             cx.send(from, Msg::View { view: self.view.clone(), state: None });
-        } else if view.id != self.view.id || !view.has(self.me, self.life) {
+        } else if view.id != self.view.id || !self.has_seat(&view) {
             cx.trace("ignore foreign FLUSH", &[("from", from.number().into())]);
+            self.disown(cx, &view);
         } else if self.standing == Standing::Waiting {
             cx.trace("answer without state", &[("to", from.number().into())]);
             // From now on the state of this view comes too late.
@@ -225,6 +239,24 @@ impl<T: Tenant> Membership<T> {
         } else {
             self.stopped = true;
             cx.emit(Event::Stop { coordinator: from, round, ask });
+        }
+    }
+
+    /// Does a view count on this node as it is now?
+    fn has_seat(&self, view: &Charter<T::Agreed>) -> bool {
+        self.standing != Standing::Outside && view.has(self.me, self.life)
+    }
+
+    /// A view counts on a life of this node that is over: says so.
+    fn disown(&self, cx: &mut Ctx<'_, Self>, view: &Charter<T::Agreed>) {
+        let mut listed = view.members.iter().filter(|member| member.node == self.me);
+        let Some(Member { life, .. }) = listed.next().filter(|_| !self.has_seat(view)) else {
+            return;
+        };
+        cx.trace("disown", &[("view", view.id.0)]);
+        let others = view.others(self.me);
+        if !others.is_empty() {
+            cx.multicast(others, Msg::Gone(*life));
         }
     }
 
@@ -375,7 +407,10 @@ impl<T: Tenant> Membership<T> {
     }
 
     fn move_to(&mut self, view: &Charter<T::Agreed>) {
-        self.view = view.clone();
+        let before = core::mem::replace(&mut self.view, view.clone());
+        for member in before.members.into_iter().filter(|member| !view.members.contains(member)) {
+            self.end(member);
+        }
         (self.stopped, self.rounds, self.lead) = (false, 0, None);
         let Self { joiners, leavers, .. } = self;
         joiners.retain(|node, life| {
@@ -423,6 +458,7 @@ impl<T: Tenant> Membership<T> {
         cx.trace("leave", &[("view", self.view.id.0)]);
         self.standing = Standing::Outside;
         self.leavers.remove(self.me);
+        self.life.stay += 1;
         (self.stopped, self.lead) = (false, None);
         cx.emit(Event::Left(Some(view.clone())));
     }
@@ -459,6 +495,7 @@ impl<T: Tenant> Membership<T> {
         let seat = self.view.members.iter().find(|member| member.node == node);
         let old = seat.is_some_and(|member| member.life >= life);
         let known = self.joiners.get(&node).is_some_and(|known| *known >= life);
+        let old = old || self.is_over(joiner);
         if old || known || node == self.me || !self.everybody.contains(node) {
             return false;
         }
@@ -557,7 +594,15 @@ impl<T: Tenant> Protocol for Membership<T> {
                 self.pass_over_reborn(cx, joiners);
                 self.on_flush_ok(cx, from, (view, round), report);
             }
-            Msg::View { view, state } => self.learn(cx, &view, state),
+            Msg::View { view, state } => {
+                self.learn(cx, &view, state);
+                self.disown(cx, &view);
+            }
+            Msg::Gone(life) => {
+                cx.trace("note a life that is over", &[("of", from.number().into())]);
+                self.end(Member { node: from, life });
+                self.without(cx, from);
+            }
             Msg::Authority(msg) => {
                 let mut posted = Vec::new();
                 let seated =

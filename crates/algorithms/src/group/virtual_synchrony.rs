@@ -28,6 +28,7 @@
 //! | REPAIR, REPAIR-OK | somebody lacks a message | all have the same |
 //! | PROPOSE, PREPARE, ACCEPT, ... | all have the same | the authority decides on the next view |
 //! | VIEW | a view is decided | all deliver the rest, and go on in it |
+//! | GONE | a view counts on a life of mine that is over | a change of the view is due |
 //!
 //! ```text
 //! 2  --DATA-->  1            2 crashes in the middle of its multicast: 3 has nothing
@@ -147,6 +148,7 @@ impl Algorithm for VirtualSynchrony {
             "REFUSED",
             "DECIDED",
             "VIEW",
+            "GONE",
         ],
         options: OPTIONS,
         costs: &[

@@ -31,32 +31,40 @@ pub struct Ballot {
     proposer: NodeId,
 }
 
-/// What members say.
+/// What members say about the view of some number.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum MajorityMsg<D> {
-    /// Promise to take no earlier ballot for this number; what have you accepted?
-    Prepare(ViewId, Ballot),
-    /// I promise; this I have accepted.
-    Promise(Ballot, Option<(Ballot, Charter<D>)>),
-    /// Accept this.
-    Accept(Ballot, Charter<D>),
-    /// I have accepted.
-    Accepted(Ballot),
-    /// I have promised not to, for the sake of this ballot.
-    Refused(Ballot, Ballot),
+    /// In an attempt to decide on it.
+    Ballot(ViewId, Ballot, Step<D>),
     /// This was decided long ago.
     Decided(Charter<D>),
+}
+
+/// What is said in an attempt.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Step<D> {
+    /// Promise to take no earlier ballot; what have you accepted?
+    Prepare,
+    /// I promise; this I have accepted.
+    Promise(Option<(Ballot, Charter<D>)>),
+    /// Accept this.
+    Accept(Charter<D>),
+    /// I have accepted.
+    Accepted,
+    /// I have promised not to, for the sake of this ballot.
+    Refused(Ballot),
 }
 
 impl<D: Content> AuthorityMessage for MajorityMsg<D> {
     fn kind(&self) -> &'static str {
         match self {
-            Self::Prepare(..) => "PREPARE",
-            Self::Promise(..) => "PROMISE",
-            Self::Accept(..) => "ACCEPT",
-            Self::Accepted(_) => "ACCEPTED",
-            Self::Refused(..) => "REFUSED",
+            Self::Ballot(.., Step::Prepare) => "PREPARE",
+            Self::Ballot(.., Step::Promise(_)) => "PROMISE",
+            Self::Ballot(.., Step::Accept(_)) => "ACCEPT",
+            Self::Ballot(.., Step::Accepted) => "ACCEPTED",
+            Self::Ballot(.., Step::Refused(_)) => "REFUSED",
             Self::Decided(_) => "DECIDED",
         }
     }
@@ -114,7 +122,7 @@ impl<D: Content + 'static> Majority<D> {
         self.promised = Some(ballot);
         attempt.promises.insert(me);
         attempt.found = self.accepted.clone();
-        let prepare = || MajorityMsg::Prepare(self.deciding, ballot);
+        let prepare = || MajorityMsg::Ballot(self.deciding, ballot, Step::Prepare);
         post.extend(attempt.reach.iter().map(|node| (node, prepare())));
         self.ask_to_accept(me, post)
     }
@@ -145,7 +153,8 @@ impl<D: Content + 'static> Majority<D> {
         *accepts = Some([me].into_iter().collect());
         self.promised = Some(*ballot);
         self.accepted = Some((*ballot, next.clone()));
-        post.extend(reach.iter().map(|node| (node, MajorityMsg::Accept(*ballot, next.clone()))));
+        let accept = || MajorityMsg::Ballot(self.deciding, *ballot, Step::Accept(next.clone()));
+        post.extend(reach.iter().map(|node| (node, accept())));
         self.decided()
     }
 
@@ -156,17 +165,67 @@ impl<D: Content + 'static> Majority<D> {
     }
 
     /// Promises or accepts, if nothing speaks against it; says so.
-    fn answer(&mut self, ballot: Ballot, accept: Option<Charter<D>>) -> MajorityMsg<D> {
+    fn answer(&mut self, ballot: Ballot, accept: Option<Charter<D>>) -> Step<D> {
         match self.promised {
-            Some(promised) if promised > ballot => return MajorityMsg::Refused(ballot, promised),
+            Some(promised) if promised > ballot => return Step::Refused(promised),
             _ => self.promised = Some(ballot),
         }
         match accept {
-            None => MajorityMsg::Promise(ballot, self.accepted.clone()),
+            None => Step::Promise(self.accepted.clone()),
             Some(next) => {
                 self.accepted = Some((ballot, next));
-                MajorityMsg::Accepted(ballot)
+                Step::Accepted
             }
+        }
+    }
+
+    /// A request of a proposer. Who has no seat in the view before has no vote; who has seen a later
+    /// one says so.
+    fn vote(
+        &mut self,
+        view: Option<&Charter<D>>,
+        (id, ballot): (ViewId, Ballot),
+        accept: Option<Charter<D>>,
+    ) -> Option<MajorityMsg<D>> {
+        let view = view?;
+        if view.id >= id {
+            return Some(MajorityMsg::Decided(view.clone()));
+        }
+        if view.id.0 + 1 != id.0 {
+            return None;
+        }
+        self.turn_to(id);
+        Some(MajorityMsg::Ballot(id, ballot, self.answer(ballot, accept)))
+    }
+
+    /// An answer in an attempt of this member; those in earlier ones, also about earlier views, do
+    /// not count any more.
+    fn count(
+        &mut self,
+        me: NodeId,
+        from: NodeId,
+        (id, ballot): (ViewId, Ballot),
+        answer: Step<D>,
+        post: &mut Vec<Post<MajorityMsg<D>>>,
+    ) -> Option<Charter<D>> {
+        let current = (id == self.deciding).then_some(self.attempt.as_mut()).flatten();
+        let attempt = current.filter(|attempt| attempt.ballot == ballot)?;
+        match answer {
+            Step::Promise(accepted) => {
+                attempt.promises.insert(from);
+                let highest =
+                    |found: &Option<(Ballot, _)>| found.as_ref().map(|(ballot, _)| *ballot);
+                if highest(&accepted) > highest(&attempt.found) {
+                    attempt.found = accepted;
+                }
+                self.ask_to_accept(me, post)
+            }
+            Step::Accepted => {
+                attempt.accepts.as_mut()?.insert(from);
+                self.decided()
+            }
+            Step::Refused(promised) => self.on_refused(me, promised, post),
+            Step::Prepare | Step::Accept(_) => None,
         }
     }
 
@@ -174,12 +233,11 @@ impl<D: Content + 'static> Majority<D> {
     fn on_refused(
         &mut self,
         me: NodeId,
-        ballot: Ballot,
         promised: Ballot,
         post: &mut Vec<Post<MajorityMsg<D>>>,
     ) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot)?;
-        let senior = promised.juniors >= ballot.juniors && promised.proposer != me;
+        let attempt = self.attempt.as_mut()?;
+        let senior = promised.juniors >= attempt.ballot.juniors && promised.proposer != me;
         if senior && attempt.reach.contains(promised.proposer) {
             return None;
         }
@@ -225,49 +283,16 @@ impl<D: Content + 'static> Authority<D> for Majority<D> {
         msg: MajorityMsg<D>,
         post: &mut Vec<Post<MajorityMsg<D>>>,
     ) -> Option<Charter<D>> {
-        let wanted = match &msg {
-            MajorityMsg::Prepare(id, _) => Some(*id),
-            MajorityMsg::Accept(_, next) => Some(next.id),
-            _ => None,
+        let (id, ballot, step) = match msg {
+            MajorityMsg::Ballot(id, ballot, step) => (id, ballot, step),
+            MajorityMsg::Decided(view) => return Some(view),
         };
-        if let Some(wanted) = wanted {
-            // Who has no seat in the view before has no vote; who has seen a later one says so.
-            let view = view?;
-            if view.id >= wanted {
-                post.push((from, MajorityMsg::Decided(view.clone())));
-                return None;
-            }
-            if view.id.0 + 1 != wanted.0 {
-                return None;
-            }
-            self.turn_to(wanted);
-        }
-        match msg {
-            MajorityMsg::Prepare(_, ballot) => {
-                post.push((from, self.answer(ballot, None)));
-                None
-            }
-            MajorityMsg::Accept(ballot, next) => {
-                post.push((from, self.answer(ballot, Some(next))));
-                None
-            }
-            MajorityMsg::Promise(ballot, accepted) => {
-                let attempt = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot)?;
-                attempt.promises.insert(from);
-                if accepted.as_ref().map(|(ballot, _)| *ballot)
-                    > attempt.found.as_ref().map(|(ballot, _)| *ballot)
-                {
-                    attempt.found = accepted;
-                }
-                self.ask_to_accept(me, post)
-            }
-            MajorityMsg::Accepted(ballot) => {
-                let attempt = self.attempt.as_mut().filter(|attempt| attempt.ballot == ballot)?;
-                attempt.accepts.as_mut()?.insert(from);
-                self.decided()
-            }
-            MajorityMsg::Refused(ballot, promised) => self.on_refused(me, ballot, promised, post),
-            MajorityMsg::Decided(view) => Some(view),
-        }
+        let accept = match step {
+            Step::Prepare => None,
+            Step::Accept(next) => Some(next),
+            answer => return self.count(me, from, (id, ballot), answer, post),
+        };
+        post.extend(self.vote(view, (id, ballot), accept).map(|msg| (from, msg)));
+        None
     }
 }

@@ -140,6 +140,8 @@ pub enum Msg<T: Tenant> {
         /// For newcomers.
         state: Option<T::State>,
     },
+    /// This life of mine, on which your view counts, is over.
+    Gone(Life),
     /// Among the authority's parts.
     Authority(T::Vote),
 }
@@ -152,6 +154,7 @@ impl<T: Tenant> Message for Msg<T> {
             Self::Flush { .. } => "FLUSH",
             Self::FlushOk { .. } => "FLUSH-OK",
             Self::View { .. } => "VIEW",
+            Self::Gone(_) => "GONE",
             Self::Authority(msg) => msg.kind(),
         }
     }
