@@ -101,7 +101,8 @@ pub(crate) struct SceneArguments {
     #[arg(long, value_enum)]
     pub(crate) channels: Option<Channels>,
     /// What carries the messages: the network as it is, or reliable links over it, which send again
-    /// what is lost and keep the order
+    /// what is lost and keep the order. Where they have to, delays have no bound: give a generous
+    /// --delay-max to algorithms that need one
     #[arg(long, value_enum, default_value = "bare")]
     pub(crate) over: Over,
     /// Mutex: how often each node enters [default: 3; 1 for check]

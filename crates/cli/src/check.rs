@@ -181,7 +181,8 @@ fn explain(spec: &Spec, plan: &Plan) -> Result<(), BadInput> {
              promises; with --timers quiet the bound holds."
         ));
     }
-    if plan.losses > 0 || plan.crashes > 0 {
+    let loses = plan.losses > 0 && spec.over == Over::Bare;
+    if loses || plan.crashes > 0 {
         output::print_line(&format!("{} survives: {}", meta.name, meta.survives));
     }
     Ok(())

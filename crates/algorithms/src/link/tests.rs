@@ -1,5 +1,6 @@
 //! Links on their own, with frames handed over one by one; in every interleaving; over a bad network.
 
+mod over;
 mod post;
 
 use std::vec::Vec;
