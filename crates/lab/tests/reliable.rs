@@ -6,7 +6,7 @@ use quorate_lab::trace_file::TraceFile;
 use quorate_lab::{Over, Simulated, Spec, TopologySpec, Watch, catalogue, replay, simulate};
 use quorate_sim::Draw;
 
-const RUNS_EACH: u64 = 60;
+const RUNS_EACH: u64 = 400;
 /// Kept as published first: it deadlocks, whatever carries its messages.
 const DEADLOCKS: &str = "mutex/maekawa-basic";
 /// Over any graph, but on a cycle it reports that and elects nobody.
