@@ -391,3 +391,66 @@ fn many_runs_print_their_distribution() {
     let runs: u64 = distribution.values().filter_map(Value::as_u64).sum();
     assert_eq!(runs, 2000);
 }
+
+/// The last beat of 3 leaves at 500 and arrives at 501; it is suspected at 536.
+#[test]
+fn detectors_are_simulated_and_measured() {
+    let folder = folder("detector");
+    let sim = ["sim", "detector/heartbeat", "--crash", "3@505", "--until", "2000", "--json"];
+    let report = json(&folder, &sim);
+    assert_eq!(report["detection_time"]["mean"], 31.0);
+    assert_eq!(report["detection_time"]["max"], 31.0);
+    assert_eq!((&report["mistakes"], &report["query_accuracy"]), (&0.into(), &1.0.into()));
+    assert_eq!(report["mistake_duration"], Value::Null);
+    assert_eq!((&report["completeness"], &report["accuracy"]), (&"ok".into(), &"ok".into()));
+    // Of 3 at 0, 10, .. 500, of the others until 2000, to four others each.
+    assert_eq!(report["messages"], 4 * (51 + 4 * 201));
+    assert_eq!(report["by_kind"]["BEAT"], report["messages"]);
+    let report = json(&folder, &["sim", "detector/phi-accrual", "--interval", "100", "--json"]);
+    assert_eq!((&report["end"], &report["accuracy"]), (&1000.0.into(), &"not claimed".into()));
+    assert_eq!(report["messages"], 20 * 11);
+}
+
+#[test]
+fn a_trace_of_a_detector_is_replayed() {
+    let folder = folder("detector-replay");
+    for name in ["detector/heartbeat", "detector/phi-accrual"] {
+        let sim = ["sim", name, "--loss", "0.3", "--crash", "3@50", "--recover", "3@150"];
+        let files = ["--until", "300", "--trace", "run.jsonl", "--svg", "run.svg"];
+        assert!(code(&quorate(&folder, &[&sim[..], &files].concat())) < 2, "{name}");
+        let replayed = json(&folder, &["replay", "run.jsonl", "--json"]);
+        assert_eq!(replayed["verified"], true, "{name}");
+    }
+}
+
+#[test]
+fn of_detectors_only_what_does_not_depend_on_time_is_checked() {
+    let folder = folder("detector-check");
+    let refused = |arguments: &[&str], word: &str| {
+        let output = quorate(&folder, arguments);
+        assert_eq!(code(&output), 2, "{arguments:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(word) && text.lines().count() == 1, "{text}");
+    };
+    refused(&["check", "detector/heartbeat"], "--timers: a detector");
+    refused(&["check", "detector/phi-accrual", "--timers", "quiet"], "reads a clock");
+    refused(&["sim", "detector/heartbeat", "--timeout", "10"], "--timeout: 10 is not longer");
+    refused(&["sim", "detector/heartbeat", "--interval", "0"], "--interval");
+    refused(&["sim", "election/bully", "--interval", "5"], "--interval: only detector");
+    refused(&["compare", "detector", "--loss", "1"], "--loss");
+    refused(&["compare", "detector", "--nodes", "4"], "--nodes");
+    refused(&["compare", "mutex", "--loss", "0.1"], "--loss");
+    let quiet = ["--timers", "quiet", "--crashes", "1", "--json"];
+    let report = json(&folder, &[&["check", "detector/heartbeat"][..], &quiet].concat());
+    assert_eq!((&report["result"], &report["states"]), (&"holds".into(), &772.into()));
+}
+
+#[test]
+fn detectors_are_compared_with_what_is_computed() {
+    let folder = folder("detector-compare");
+    let compare = ["compare", "detector", "--loss", "0,0.2", "--json", "--svg", "chart.svg"];
+    let report = json(&folder, &compare);
+    assert_eq!((&report["family"], &report["agrees"]), (&"detector".into(), &true.into()));
+    assert_eq!(report["rows"].as_array().unwrap().len(), 12);
+    assert!(std::fs::read_to_string(folder.join("chart.svg")).unwrap().contains("mistakes"));
+}
