@@ -372,6 +372,8 @@ mod tests {
         let (mut one, mut other) = (History::default(), History::default());
         [id(0, 1), id(1, 1), id(0, 2)].iter().for_each(|id| one.add(*id));
         [id(0, 2), id(0, 1), id(1, 1)].iter().for_each(|id| other.add(*id));
+        [id(0, 1), id(1, 1), id(0, 2)].into_iter().for_each(|id| one.add(id));
+        [id(0, 2), id(0, 1), id(1, 1)].into_iter().for_each(|id| other.add(id));
         assert_eq!(one, other);
         other.add(id(1, 2));
         assert_ne!(one, other);

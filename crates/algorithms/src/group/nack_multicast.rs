@@ -109,9 +109,13 @@ impl Algorithm for NackMulticast {
         kinds: &["DATA", "NACK", "REPAIR", "HEARTBEAT", "STOP"],
         options: options::SPECS,
         costs: &[
-            Cost { what: "DATA sendings per multicast, no loss", formula: "1", value: |_| 1.0 },
             Cost {
-                what: "DATA messages per multicast, no loss",
+                what: "sendings per multicast, no loss, DATA only",
+                formula: "1",
+                value: |_| 1.0,
+            },
+            Cost {
+                what: "messages per multicast, no loss, DATA only",
                 formula: "n-1",
                 value: |n| n - 1.0,
             },

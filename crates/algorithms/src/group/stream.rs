@@ -2,17 +2,28 @@
 //! receivers sort it.
 
 use alloc::collections::BTreeMap;
+use core::fmt;
 
 use quorate_core::{BadOption, NodeId, Options};
 
 /// A message as it travels: its place in the stream of its sender, and what it says.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Unit {
     /// Its place, counted from 1 without gaps.
     pub seq: u64,
     /// The number that its user gave it.
     pub number: u32,
+}
+
+impl fmt::Debug for Unit {
+    /// Its place, and its number if that is another one: short, for it stands in pictures.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self { seq, number } if seq == u64::from(number) => write!(f, "{seq}"),
+            Self { seq, number } => write!(f, "{seq}={number}"),
+        }
+    }
 }
 
 /// One sender's stream at a receiver: delivered without gaps up to somewhere, with islands beyond.
@@ -135,6 +146,12 @@ mod tests {
         assert_eq!(places(&stream), [Known, Known, Known, Known, Ahead, Ahead]);
         assert_eq!(stream.place(u64::MAX, 4), TooFar);
         assert_eq!(stream.missing(u64::MAX, 5).count(), 0);
+    }
+
+    #[test]
+    fn a_unit_is_written_in_short() {
+        let text = |seq, number| std::format!("{:?}", Unit { seq, number });
+        assert_eq!([text(3, 3), text(3, 7)], ["3", "3=7"]);
     }
 
     #[test]
