@@ -7,6 +7,7 @@ use std::path::Path;
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::detector::Detector;
 use quorate_algorithms::election::Election;
+use quorate_algorithms::group::Group;
 use quorate_algorithms::mutex::Mutex;
 use quorate_core::{Channels, Meta, OptionSpec, Shape, Timing};
 
@@ -21,6 +22,7 @@ const FAMILIES: [(&str, &[&Meta]); 3] = [
     ("Mutual exclusion", Mutex::CATALOGUE),
     ("Leader election", Election::CATALOGUE),
     ("Failure detection", Detector::CATALOGUE),
+    ("Group communication", Group::CATALOGUE),
 ];
 
 /// All algorithms of all families.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use quorate_core::{Meta, Span};
 use quorate_lab::election::{Ids, Who};
+use quorate_lab::group::{GroupSpec, OrderSpec};
 use quorate_lab::{BadInput, ChannelSpec, PartitionSpec, Spec, TopologySpec, catalogue, meta};
 
 const EXAMPLES: &str = "\
@@ -14,6 +15,7 @@ Examples:
   quorate algorithms election/bully                       one algorithm explained
   quorate sim mutex/ricart-agrawala --nodes 10            simulate it, and measure
   quorate sim election/bully --crash 5@0 --draw           watch it in the terminal
+  quorate sim group/nack-multicast --loss 0.1             multicast over a bad network
   quorate check mutex/ricart-agrawala --requests 2        try every interleaving
   quorate check election/bully --svg two-leaders.svg      draw the counterexample
   quorate quorum compare --nodes 13                       quorum systems side by side
@@ -30,6 +32,8 @@ Examples:
   quorate sim mutex/raymond --over reliable --loss 0.2 --duplicate 0.2 --reorder 0.2
   quorate sim election/bully --loss 0.1 --seed 7 --svg run.svg --trace run.jsonl
   quorate sim detector/heartbeat --nodes 5 --loss 0.1 --crash 3@500 --until 2000
+  quorate sim group/ack-multicast --nodes 10 --senders 1 --messages 100 --loss 0.1
+  quorate sim group/nack-multicast --heartbeat off --stop 0 --loss 0.1
 
 Times are in units of 1 ms unless they end in ns, us, ms or s. Nodes are numbered from 1.
 An algorithm's own options are listed by: quorate algorithms FAMILY/NAME";
@@ -40,6 +44,7 @@ Examples:
   quorate check election/bully --crashes 1 --svg two-leaders.svg
   quorate check election/bully --crashes 1 --timers quiet
   quorate check election/chang-roberts --nodes 5 --criterion lowest --start step
+  quorate check group/nack-multicast --senders 1 --losses 1 --timers quiet
 
 Waiting times are ignored: whatever can happen may happen next.";
 
@@ -133,6 +138,28 @@ pub(crate) struct SceneArguments {
     /// Detector: how often nodes beat [default: 10]
     #[arg(long, value_name = "TIME")]
     pub(crate) interval: Option<String>,
+    /// Group: how many nodes send, the first ones [default: all]
+    #[arg(long, value_name = "K")]
+    pub(crate) senders: Option<usize>,
+    /// Group: how many messages each of them sends [default: 5; 1 for check]
+    #[arg(long, value_name = "M")]
+    pub(crate) messages: Option<u32>,
+    /// Group: fifo, causal, total, total-sequencer, total-token or mixed (one in each order, in
+    /// turn) [default: as the algorithm does it]
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) order: Option<String>,
+    /// Group: ask for uniform delivery
+    #[arg(long)]
+    pub(crate) uniform: bool,
+    /// Group: how many nodes are members from the start, the first ones [default: all]
+    #[arg(long, value_name = "K")]
+    pub(crate) members: Option<usize>,
+    /// Group: a node joins
+    #[arg(long, value_name = "NODE@TIME")]
+    pub(crate) join: Vec<String>,
+    /// Group: a node leaves, when it has sent all of its messages
+    #[arg(long, value_name = "NODE@TIME")]
+    pub(crate) leave: Vec<String>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -198,6 +225,9 @@ pub(crate) struct SimArguments {
     /// Election: how long after one initiator the next one asks
     #[arg(long, value_name = "TIME")]
     pub(crate) stagger: Option<String>,
+    /// Group: how long a sender waits before each message [default: 1]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) gap: Option<String>,
     /// Run with so many seeds, and print means
     #[arg(long, value_name = "K", conflicts_with_all = ["trace", "svg", "draw"])]
     pub(crate) runs: Option<u32>,
@@ -384,6 +414,7 @@ impl SceneArguments {
         &self,
         nodes: usize,
         requests: u32,
+        messages: u32,
         options: BTreeMap<String, String>,
     ) -> Result<Spec, BadInput> {
         let meta = meta(&self.algorithm)?;
@@ -408,6 +439,19 @@ impl SceneArguments {
             ],
         )?;
         self.belongs(meta, "detector", &[("--interval", self.interval.is_some())])?;
+        self.belongs(
+            meta,
+            "group",
+            &[
+                ("--senders", self.senders.is_some()),
+                ("--messages", self.messages.is_some()),
+                ("--order", self.order.is_some()),
+                ("--uniform", self.uniform),
+                ("--members", self.members.is_some()),
+                ("--join", !self.join.is_empty()),
+                ("--leave", !self.leave.is_empty()),
+            ],
+        )?;
         let mut spec = Spec::new(&self.algorithm, self.nodes.unwrap_or(nodes));
         spec.seed = self.seed;
         spec.options = options;
@@ -438,11 +482,30 @@ impl SceneArguments {
         }
         if let Some(text) = &self.interval {
             spec.detector.interval = time("--interval", text)?;
+        if meta.family() == "group" {
+            spec.group = self.group(messages)?;
         }
         if self.nodes.is_none() {
             spec.nodes = counted(&spec).unwrap_or(nodes);
         }
         Ok(spec)
+    }
+
+    /// What a group is given, if each sender sends so many messages where nothing is said.
+    fn group(&self, messages: u32) -> Result<GroupSpec, BadInput> {
+        let all = |argument, texts: &[String]| {
+            texts.iter().map(|text| node_at_time(argument, text)).collect::<Result<_, _>>()
+        };
+        Ok(GroupSpec {
+            senders: self.senders,
+            messages: self.messages.unwrap_or(messages),
+            order: self.order.as_deref().map(order).transpose()?,
+            uniform: self.uniform,
+            members: self.members,
+            joins: all("--join", &self.join)?,
+            leaves: all("--leave", &self.leave)?,
+            ..GroupSpec::default()
+        })
     }
 
     /// Arguments of one family make no sense for another.
@@ -508,6 +571,14 @@ fn initiators(text: &str) -> Result<Who, BadInput> {
         "one" => Ok(Who::One),
         count => count.parse().map(Who::Some).map_err(|_| bad()),
     }
+}
+
+fn order(text: &str) -> Result<OrderSpec, BadInput> {
+    let named = OrderSpec::NAMES.iter().find(|(name, _)| *name == text);
+    named.map(|(_, order)| *order).ok_or_else(|| {
+        let names: Vec<_> = OrderSpec::NAMES.iter().map(|(name, _)| *name).collect();
+        BadInput::new("--order", format!("{text} is none of {}", names.join(", ")))
+    })
 }
 
 /// A list of node numbers, with ranges: `1,2,5-9`.

@@ -18,6 +18,8 @@ use crate::output::{self, Steps};
 const NODES: usize = 3;
 /// How often each node enters if nothing is said.
 const REQUESTS: u32 = 1;
+/// How many messages each sender sends if nothing is said.
+const MESSAGES: u32 = 1;
 /// The most faults of a kind.
 const FAULTS_MAX: u32 = 255;
 
@@ -26,7 +28,7 @@ pub(crate) fn run(
     arguments: &CheckArguments,
     options: BTreeMap<String, String>,
 ) -> Result<Done, BadInput> {
-    let spec = arguments.scene.spec(NODES, REQUESTS, options)?;
+    let spec = arguments.scene.spec(NODES, REQUESTS, MESSAGES, options)?;
     let plan = plan(arguments, &spec)?;
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(Duration::from_millis(100));

@@ -56,6 +56,7 @@ pub(crate) fn figures(json: &Map<String, Value>) -> String {
             Value::Object(parts)
                 if ["by_kind", "load", "detection_time"].contains(&name.as_str()) =>
             {
+            Value::Object(parts) if ["by_kind", "load", "latency"].contains(&name.as_str()) => {
                 for (part, value) in parts {
                     rows.push(vec![format!("  {} {part}", words(name)), shown(value)]);
                 }

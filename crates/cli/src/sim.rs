@@ -15,6 +15,8 @@ use crate::output::{self, Steps};
 const NODES: usize = 5;
 /// How often each node enters if nothing is said.
 const REQUESTS: u32 = 3;
+/// How many messages each sender sends if nothing is said.
+const MESSAGES: u32 = 5;
 
 /// Runs a simulation, or many.
 pub(crate) fn run(
@@ -36,7 +38,7 @@ pub(crate) fn run(
 
 fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<Spec, BadInput> {
     let SimArguments { scene, .. } = arguments;
-    let mut spec = scene.spec(NODES, REQUESTS, options)?;
+    let mut spec = scene.spec(NODES, REQUESTS, MESSAGES, options)?;
     let meta = meta(&spec.algorithm)?;
     scene.belongs(
         meta,
@@ -44,6 +46,7 @@ fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<S
         &[("--load", arguments.load.is_some()), ("--cs", arguments.cs.is_some())],
     )?;
     scene.belongs(meta, "election", &[("--stagger", arguments.stagger.is_some())])?;
+    scene.belongs(meta, "group", &[("--gap", arguments.gap.is_some())])?;
     let optional = |argument, text: &Option<String>| {
         text.as_deref().map(|text| time(argument, text)).transpose()
     };
@@ -70,6 +73,7 @@ fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<S
         };
     }
     spec.mutex.cs = optional("--cs", &arguments.cs)?.unwrap_or(spec.mutex.cs);
+    spec.group.gap = optional("--gap", &arguments.gap)?.unwrap_or(spec.group.gap);
     spec.election.stagger = optional("--stagger", &arguments.stagger)?.unwrap_or(0);
     Ok(spec)
 }

@@ -32,6 +32,72 @@ fn code(output: &Output) -> i32 {
     output.status.code().expect("quorate ends by itself")
 }
 
+const ACK: &str = "group/ack-multicast";
+
+/// All that is promised of the report of a group.
+#[test]
+fn multicasts_cost_what_they_should() {
+    let folder = folder("multicast");
+    let sim = |name: &str, arguments: &[&str]| {
+        json(&folder, &[&["sim", name, "--json", "--nodes", "8"], arguments].concat())
+    };
+    let report = sim(ACK, &["--senders", "2", "--messages", "10"]);
+    for (name, value) in [
+        ("delivered", serde_json::json!(160)),
+        ("messages", serde_json::json!(280)),
+        ("by_kind", serde_json::json!({ "DATA": 140, "ACK": 140, "REPAIR": 0 })),
+        ("nacks", serde_json::json!(0)),
+        ("repairs", serde_json::json!(0)),
+        ("duplicates", serde_json::json!(0)),
+        ("views", serde_json::json!(0)),
+        ("multicasts", serde_json::json!(20)),
+        ("sendings", serde_json::json!(160)),
+        ("sendings_per_multicast", serde_json::json!(8.0)),
+        ("latency", serde_json::json!({ "mean": 1.0, "max": 1.0 })),
+        ("integrity", serde_json::json!("ok")),
+        ("atomicity", serde_json::json!("ok")),
+        ("fifo_order", serde_json::json!("ok")),
+        ("causal_order", serde_json::json!("not claimed")),
+        ("total_order", serde_json::json!("not claimed")),
+        ("view_synchrony", serde_json::json!("not claimed")),
+        ("uniformity", serde_json::json!("not claimed")),
+        ("liveness", serde_json::json!("ok")),
+    ] {
+        assert_eq!(report[name], value, "{name}");
+    }
+    let plain = ["--senders", "1", "--messages", "10", "--heartbeat", "off", "--stop", "0"];
+    assert_eq!(sim("group/nack-multicast", &plain)["sendings_per_multicast"], 1.0);
+    let bad = ["--loss", "0.1", "--duplicate", "0.1", "--latency", "uniform:0..1"];
+    for name in [ACK, "group/nack-multicast"] {
+        let report = sim(name, &bad);
+        assert_eq!(
+            (&report["delivered"], &report["atomicity"]),
+            (&serde_json::json!(320), &serde_json::json!("ok"))
+        );
+        assert!(report["repairs"].as_u64() > Some(0) && report["duplicates"].as_u64() > Some(0));
+        assert!(report["buffer_max"].as_u64() > Some(0));
+    }
+}
+
+/// What the lectures warn of: nothing comes after the last unit that could show its loss.
+#[test]
+fn a_lost_tail_is_shown_by_the_monitor() {
+    let folder = folder("tail");
+    let sim = |tail: &[&str]| {
+        let run = "sim group/nack-multicast --nodes 2 --senders 1 --messages 7 --gap 1.5 \
+                   --partition 1|2@10.4..10.6";
+        let run: Vec<_> = run.split_whitespace().collect();
+        let output = quorate(&folder, &[&run, tail].concat());
+        (code(&output), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (exit, said) = sim(&["--heartbeat", "off", "--stop", "0"]);
+    assert_eq!(exit, 1);
+    assert!(said.contains("atomicity: node 1 has delivered 1:7, node 2 never will"), "{said}");
+    for tail in [&["--heartbeat", "off", "--stop", "1"], &["--heartbeat", "on", "--stop", "0"]] {
+        assert_eq!(sim(tail).0, 0, "{tail:?}");
+    }
+}
+
 #[test]
 fn ricart_agrawala_costs_what_it_should() {
     let folder = folder("ricart_agrawala");
@@ -168,7 +234,9 @@ fn states_of_chang_roberts_are_those_of_the_public_models() {
 #[test]
 fn every_trace_replays_and_a_forged_one_does_not() {
     let folder = folder("replay");
-    let runs: [&[&str]; 3] = [
+    let runs: [&[&str]; 5] = [
+        &[ACK, "--loss", "0.2", "--duplicate", "0.1", "--gap", "0.5"],
+        &["group/nack-multicast", "--loss", "0.2", "--reorder", "0.1", "--repair", "multicast"],
         &["mutex/ricart-agrawala", "--latency", "uniform:0.2..3", "--holder", "2"],
         &["election/chang-roberts", "--ids", "random", "--announce", "on"],
         &["election/bully", "--crash", "5@3", "--recover", "5@30", "--loss", "0.1"],
@@ -233,6 +301,25 @@ fn bad_input_gets_one_sentence_that_names_the_argument() {
         (&["sim", "election/bully", "--initiators", "99"], "--initiators: 99"),
         (&["sim", "election/chang-roberts", "--wake", "up"], "--wake: up is not one of"),
         (&["sim", "election/bully", "--wake", "join"], "--wake"),
+        (&["sim", ra, "--senders", "1"], "--senders: only group algorithms"),
+        (&["sim", ra, "--gap", "1"], "--gap: only group algorithms"),
+        (&["sim", ra, "--uniform"], "--uniform: only group algorithms"),
+        (&["sim", ACK, "--requests", "1"], "--requests: only mutex algorithms"),
+        (&["sim", ACK, "--nodes", "5000"], "--nodes: 5000 is not a number of nodes from 1 to 4096"),
+        (&["sim", ACK, "--senders", "6"], "--senders: 6 is not a number of nodes from 1 to 5"),
+        (&["sim", ACK, "--senders", "0"], "--senders: 0 is not"),
+        (&["sim", ACK, "--members", "9"], "--members: 9 is not"),
+        (&["sim", ACK, "--messages", "0"], "--messages: 0 is not"),
+        (&["sim", ACK, "--order", "chaos"], "--order: chaos is none of fifo, causal, total"),
+        (&["sim", ACK, "--order", "total"], "--order: the order of group/ack-multicast is always"),
+        (&["sim", ACK, "--join", "4"], "--join: 4 is not of the form NODE@TIME"),
+        (&["sim", ACK, "--join", "4@1"], "--join: the members of group/ack-multicast are the same"),
+        (&["sim", ACK, "--leave", "4@1"], "--leave: the members of group/ack-multicast"),
+        (&["sim", ACK, "--gap", "soon"], "--gap: soon is not a time"),
+        (&["sim", ACK, "--window", "0"], "--window: 0 is not a number from 1 to 65536"),
+        (&["sim", ACK, "--heartbeat", "off"], "--heartbeat"),
+        (&["sim", "group/nack-multicast", "--pause", "0"], "--pause: 0 would not be a pause"),
+        (&["check", ACK, "--leave", "1@1"], "--leave: the members of group/ack-multicast"),
         (&["sim", ra, "--trace", "no/such/folder"], "--trace: no/such/folder"),
         (&["check", ra, "--nodes", "100"], "--nodes: 100 is not"),
         (&["check", ra, "--crashes", "999"], "--crashes: 999"),

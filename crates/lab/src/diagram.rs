@@ -108,6 +108,8 @@ pub enum Phase {
     Inside,
     /// It leads.
     Leading,
+    /// It is a member of a group, in a view.
+    Member,
 }
 
 /// A time in which a node was down.

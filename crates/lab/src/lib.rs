@@ -9,6 +9,7 @@ pub mod detector;
 pub mod diagram;
 pub mod election;
 mod exhaust;
+pub mod group;
 mod grown;
 mod input;
 pub mod mutex;

@@ -83,6 +83,9 @@ pub struct Spec {
     /// What failure detection is given.
     #[serde(default)]
     pub detector: crate::detector::DetectorSpec,
+    /// What group communication is given.
+    #[serde(default, skip_serializing_if = "crate::group::GroupSpec::is_usual")]
+    pub group: crate::group::GroupSpec,
 }
 
 fn unit_latency() -> String {
@@ -163,6 +166,7 @@ impl Spec {
             mutex: crate::mutex::MutexSpec::default(),
             election: crate::election::ElectionSpec::default(),
             detector: crate::detector::DetectorSpec::default(),
+            group: crate::group::GroupSpec::default(),
         }
     }
 
@@ -182,6 +186,7 @@ impl Spec {
         let config = self.config::<A>()?;
         let topology = self.topology()?;
         let setup = A::Family::setup(self, &topology)?;
+        A::Family::admit(self, &A::promise(&config))?;
         let scene = Scene::new(topology, setup, config);
         scene.fits().map_err(|bad| BadInput::new("--topology", bad))?;
         A::admit(&scene).map_err(bad_option)?;

@@ -2,6 +2,7 @@
 
 use quorate_algorithms::detector::Detector;
 use quorate_algorithms::election::Election;
+use quorate_algorithms::group::Group;
 use quorate_algorithms::mutex::Mutex;
 use quorate_algorithms::{Catalogued, Portable, Reliable, Visitor, nearest};
 use quorate_core::{Algorithm, Family, Meta, Span, Topology, Workload};
@@ -26,6 +27,14 @@ pub trait Study: Catalogued {
     /// The first argument of the family that makes no sense.
     fn setup(spec: &Spec, topology: &Topology) -> Result<Self::Setup, BadInput>;
 
+    /// Can an algorithm that promises this do what it is asked for?
+    ///
+    /// # Errors
+    /// The first argument of the family that it cannot heed.
+    fn admit(_spec: &Spec, _promise: &Self::Promise) -> Result<(), BadInput> {
+        Ok(())
+    }
+
     /// The users.
     ///
     /// # Errors
@@ -46,6 +55,7 @@ pub type Figures = Vec<(&'static str, Value)>;
 #[must_use]
 pub fn catalogue() -> Vec<&'static Meta> {
     [Mutex::CATALOGUE, Election::CATALOGUE, Detector::CATALOGUE].concat()
+    [Mutex::CATALOGUE, Election::CATALOGUE, Group::CATALOGUE].concat()
 }
 
 /// Calls the visitor with the type of the algorithm that a run is of, over what it runs.
@@ -64,6 +74,11 @@ pub trait Everywhere<R>:
     Visitor<Mutex, Output = Result<R, BadInput>>
     + Visitor<Election, Output = Result<R, BadInput>>
     + Visitor<Detector, Output = Result<R, BadInput>>
+pub fn visit<V, R>(name: &str, visitor: V) -> Result<R, BadInput>
+where
+    V: Visitor<Mutex, Output = Result<R, BadInput>>
+        + Visitor<Election, Output = Result<R, BadInput>>
+        + Visitor<Group, Output = Result<R, BadInput>>,
 {
 }
 
@@ -97,6 +112,7 @@ fn visit_named<V: Everywhere<R>, R>(name: &str, visitor: V) -> Result<R, BadInpu
         Election::visit(name, visitor)
     } else {
         Detector::visit(name, visitor)
+        Group::visit(name, visitor)
     };
     found.unwrap_or_else(|| Err(unknown(name)))
 }

@@ -170,6 +170,33 @@ fn what_is_known_only_in_part_is_drawn_in_part() {
     assert!(picture.events.iter().any(|event| is_told(&event.what)));
 }
 
+/// A bar for each view of each member, from installing it to the next one or to leaving.
+#[test]
+fn views_are_bars() {
+    let told = |at, node, event: &str| {
+        step(at, node, Happening::Timer("Views".into()), vec![Outcome::Emit(event.into())])
+    };
+    let records = [
+        told(1, 1, "install 2 1,2,3 0/0"),
+        told(2, 2, "install 2 1,2,3 0/0"),
+        told(3, 1, "deliver 2:1"),
+        told(4, 3, "excluded"),
+        told(5, 1, "install 3 1,2 1/af"),
+        told(6, 2, "left"),
+        told(7, 1, "deliver 1:1"),
+    ];
+    let picture = Picture::from_trace(3, &records);
+    let bars: Vec<_> =
+        picture.bars.iter().map(|bar| (bar.node.number(), bar.from.0, bar.until.0)).collect();
+    assert_eq!(bars, [(1, 1, 5), (2, 2, 6), (1, 5, 7)]);
+    assert!(picture.bars.iter().all(|bar| bar.phase == Phase::Member));
+    let svg = picture.svg(&Style::default()).unwrap();
+    assert_well_formed(&svg);
+    assert!(svg.contains("1 is a member from") && svg.contains("install 3 1,2 1/af"));
+    assert!(svg.contains("member of a view") && svg.contains(">delivers<"));
+    assert!(picture.unicode(100).contains("▒ member"));
+}
+
 #[test]
 fn a_terminal_gets_no_more_than_its_width() {
     let records = runs::bully();

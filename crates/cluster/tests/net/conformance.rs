@@ -3,6 +3,7 @@
 
 use quorate_algorithms::detector::{self, Detector, Listeners};
 use quorate_algorithms::election::{self, Criterion, Election, Initiators};
+use quorate_algorithms::group::{self, Group, Pattern, Senders};
 use quorate_algorithms::mutex::{self, Load, Mutex, Users};
 use quorate_algorithms::{Catalogued, Portable, Visitor};
 use quorate_core::{
@@ -264,6 +265,12 @@ fn election_in_both_arms() {
 struct Notice;
 
 impl Visitor<Detector> for Notice {
+struct Multicast {
+    nodes: usize,
+    messages: u32,
+}
+
+impl Visitor<Group> for Multicast {
     type Output = ();
 
     fn visit<A>(self)
@@ -313,6 +320,27 @@ where
     }
     for driver in drivers {
         driver.shutdown().await;
+        A: Algorithm<Family = Group>,
+        A::Msg: Portable,
+    {
+        let Self { nodes, messages } = self;
+        let topology = topology(A::META.shape, nodes);
+        // Nobody may be taken for dead because this machine is busy.
+        let delay_max = Span::units(60_000);
+        let setup = group::Setup { delay_max, ..group::Setup::along(&topology) };
+        let config = A::configure(&Options(&[])).unwrap();
+        let scene = Scene::<A>::new(topology, setup, config);
+        let all = NodeSet::first(nodes);
+        let users = Senders::new(nodes, &all, &all, messages, Pattern::default());
+        both_arms(&scene, &users, |facts| {
+            for node in NodeId::first(nodes) {
+                let delivered = |fact: &&(NodeId, _)| {
+                    fact.0 == node && matches!(fact.1, Said::Event(group::Event::Delivered(_)))
+                };
+                let count = facts.iter().filter(delivered).count();
+                assert_eq!(count, nodes * messages as usize, "{}", A::META.name);
+            }
+        });
     }
 }
 
@@ -321,5 +349,10 @@ fn failure_detection_in_both_arms() {
     assert!(!Detector::CATALOGUE.is_empty());
     for meta in Detector::CATALOGUE {
         Detector::visit(meta.name, Notice).expect("it is in the catalogue");
+fn group_communication_in_both_arms() {
+    assert!(!Group::CATALOGUE.is_empty());
+    for meta in Group::CATALOGUE {
+        let multicast = Multicast { nodes: 3, messages: 5 };
+        Group::visit(meta.name, multicast).expect("it is in the catalogue");
     }
 }

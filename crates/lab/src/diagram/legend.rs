@@ -69,8 +69,12 @@ fn items(picture: &Picture) -> Vec<(String, String)> {
 }
 
 fn phases(picture: &Picture) -> impl Iterator<Item = (String, String)> {
-    let phases =
-        [(Phase::Wanting, "wanting"), (Phase::Inside, "inside"), (Phase::Leading, "leading")];
+    let phases = [
+        (Phase::Wanting, "wanting"),
+        (Phase::Inside, "inside"),
+        (Phase::Leading, "leading"),
+        (Phase::Member, "member of a view"),
+    ];
     let occur = |phase| picture.bars.iter().any(|bar| bar.phase == phase);
     phases.into_iter().filter(move |(phase, _)| occur(*phase)).map(|(phase, words)| {
         let sign = format!("<rect x=\"0\" y=\"-5\" width=\"26\" height=\"10\" {}/>", fill(phase));
@@ -96,6 +100,8 @@ fn marks(picture: &Picture) -> impl Iterator<Item = (String, String)> {
         let words = match wanted {
             Mark::Wish if text == "Elect" => "asks for a leader",
             Mark::Told if text.starts_with("Following") => "follows",
+            Mark::Wish if text.starts_with("multicast") => "sends to the group",
+            Mark::Told if text.starts_with("deliver") => "delivers",
             _ => words,
         };
         Some((format!("<g transform=\"translate(19 0)\">{}</g>", sign(wanted)), words.to_string()))

@@ -26,6 +26,8 @@ pub(super) fn change(mark: Mark, text: &str) -> Option<Change> {
         (Mark::Wish, "Release") | (Mark::Told, "Following") => Some(Change::End),
         (Mark::Told, "Granted") => Some(Change::Begin(Phase::Inside)),
         (Mark::Told, "Leading") => Some(Change::Begin(Phase::Leading)),
+        (Mark::Told, "left" | "excluded") => Some(Change::End),
+        (Mark::Told, _) if word.starts_with("install ") => Some(Change::Begin(Phase::Member)),
         _ => None,
     }
 }

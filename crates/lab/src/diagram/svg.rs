@@ -31,6 +31,7 @@ pub(super) const fn fill(phase: Phase) -> &'static str {
         Phase::Wanting => "fill=\"#D3D9DE\" stroke=\"#8A949C\"",
         Phase::Inside => "fill=\"#1F2933\" stroke=\"#1F2933\"",
         Phase::Leading => "fill=\"#F5C710\" stroke=\"#9A7B00\"",
+        Phase::Member => "fill=\"#BFE3D6\" stroke=\"#3F8F76\"",
     }
 }
 
@@ -220,6 +221,7 @@ impl Drawing<'_> {
                 Phase::Wanting => "wants",
                 Phase::Inside => "is inside",
                 Phase::Leading => "leads",
+                Phase::Member => "is a member",
             };
             let until = if bar.is_open { "the end".into() } else { format!("{:?}", bar.until) };
             let title = format!("{} {what} from {:?} to {until}: {}", bar.node, bar.from, bar.text);

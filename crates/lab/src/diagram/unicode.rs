@@ -59,6 +59,7 @@ impl Doing {
             Self::Seen(Phase::Wanting) => '░',
             Self::Seen(Phase::Inside) => '█',
             Self::Seen(Phase::Leading) => '★',
+            Self::Seen(Phase::Member) => '▒',
         }
     }
 }
@@ -284,6 +285,7 @@ impl Drawing<'_> {
             (Phase::Wanting, "░ wanting"),
             (Phase::Inside, "█ inside"),
             (Phase::Leading, "★ leading"),
+            (Phase::Member, "▒ member"),
         ];
         let seen = |phase| self.picture.bars.iter().any(|bar| bar.phase == phase);
         let mut signs: Vec<_> =

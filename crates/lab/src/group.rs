@@ -1,0 +1,345 @@
+//! Group communication in the lab: its arguments, its senders, what a multicast costs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quorate_algorithms::group::{
+    Command, Event, Group, MessageId, Order, Ordering, Pattern, Promise, Senders, Setup, TotalBy,
+};
+use quorate_core::{Fact, NodeId, NodeSet, Span, Time, Topology, ViewId};
+use quorate_sim::{Observer, Report};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::study::{Figures, Study};
+use crate::{BadInput, Spec};
+
+/// The most nodes of a group: each of them keeps something of each.
+const NODES_MAX: usize = 4_096;
+
+/// What a run of group communication is given.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GroupSpec {
+    /// How many nodes send, the first ones; all if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub senders: Option<usize>,
+    /// How many messages each of them sends.
+    pub messages: u32,
+    /// In what order messages are asked to be delivered; as the algorithm does it if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<OrderSpec>,
+    /// Are they asked to be delivered uniformly?
+    pub uniform: bool,
+    /// How long a sender waits before each message, in nanoseconds.
+    pub gap: u64,
+    /// How many nodes are members from the start, the first ones; all if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub members: Option<usize>,
+    /// Who joins when, in nanoseconds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joins: Vec<(u32, u64)>,
+    /// Who leaves when, in nanoseconds, if it has sent all of its messages then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leaves: Vec<(u32, u64)>,
+}
+
+impl Default for GroupSpec {
+    fn default() -> Self {
+        Self {
+            senders: None,
+            messages: 5,
+            order: None,
+            uniform: false,
+            gap: Span::UNIT.0,
+            members: None,
+            joins: Vec::new(),
+            leaves: Vec::new(),
+        }
+    }
+}
+
+impl GroupSpec {
+    /// Does it say nothing that goes without saying?
+    pub(crate) fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// In what order messages are asked to be delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OrderSpec {
+    /// As their sender sent them.
+    Fifo,
+    /// After what their sender knew.
+    Causal,
+    /// In one order for all, however it is made.
+    Total,
+    /// In one order for all, by a sequencer.
+    TotalSequencer,
+    /// In one order for all, by a token.
+    TotalToken,
+    /// One in each order, in turn.
+    Mixed,
+}
+
+impl OrderSpec {
+    /// All of them, as typed.
+    pub const NAMES: [(&'static str, Self); 6] = [
+        ("fifo", Self::Fifo),
+        ("causal", Self::Causal),
+        ("total", Self::Total),
+        ("total-sequencer", Self::TotalSequencer),
+        ("total-token", Self::TotalToken),
+        ("mixed", Self::Mixed),
+    ];
+
+    fn orders(self) -> Vec<Order> {
+        match self {
+            Self::Fifo => vec![Order::Fifo],
+            Self::Causal => vec![Order::Causal],
+            Self::Total | Self::TotalSequencer | Self::TotalToken => vec![Order::Total],
+            Self::Mixed => vec![Order::Fifo, Order::Causal, Order::Total],
+        }
+    }
+
+    /// Is this what an algorithm does that has only one order?
+    const fn is_plainly(self, order: Order) -> bool {
+        matches!(
+            (self, order),
+            (Self::Fifo, Order::Fifo) | (Self::Causal, Order::Causal) | (Self::Total, Order::Total)
+        )
+    }
+}
+
+impl Study for Group {
+    type Users = Senders;
+    type Measures = Traffic;
+
+    fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
+        if spec.nodes > NODES_MAX {
+            let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", spec.nodes);
+            return Err(BadInput::new("--nodes", reason));
+        }
+        let members = some_of(spec, "--members", spec.group.members)?;
+        let total = match spec.group.order {
+            Some(OrderSpec::TotalToken) => TotalBy::Token,
+            _ => TotalBy::Sequencer,
+        };
+        let delay_max = spec.latency()?.max();
+        Ok(Setup { members, total, delay_max, ..Setup::along(topology) })
+    }
+
+    fn admit(spec: &Spec, promise: &Promise) -> Result<(), BadInput> {
+        let (group, name) = (&spec.group, &spec.algorithm);
+        for (argument, changes) in [("--join", &group.joins), ("--leave", &group.leaves)] {
+            if !changes.is_empty() && !promise.views {
+                let reason = format!("the members of {name} are the same from start to end");
+                return Err(BadInput::new(argument, reason));
+            }
+        }
+        match (group.order, promise.order) {
+            (Some(_), Ordering::None) => {
+                let reason = format!("{name} delivers messages as they come");
+                Err(BadInput::new("--order", reason))
+            }
+            (Some(asked), Ordering::Always(order)) if !asked.is_plainly(order) => {
+                let known = Order::NAMES.iter().find(|(_, known)| *known == order);
+                let order = known.map_or("", |(order, _)| order);
+                Err(BadInput::new("--order", format!("the order of {name} is always {order}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn users(spec: &Spec, setup: &Setup) -> Result<Senders, BadInput> {
+        let group = &spec.group;
+        if group.messages == 0 {
+            return Err(BadInput::new("--messages", "0 is not a number of messages from 1 on"));
+        }
+        let senders = some_of(spec, "--senders", group.senders)?;
+        let joins = changes(spec, "--join", &group.joins)?;
+        if let Some((node, _)) = joins.iter().find(|(node, _)| setup.members.contains(*node)) {
+            let reason = format!("node {node} is a member from the start");
+            return Err(BadInput::new("--join", reason));
+        }
+        let leaves = changes(spec, "--leave", &group.leaves)?;
+        let joiners: NodeSet = joins.iter().map(|(node, _)| *node).collect();
+        let stranger = |node| !setup.members.contains(node) && !joiners.contains(node);
+        if let Some((node, _)) = leaves.iter().find(|(node, _)| stranger(*node)) {
+            let reason = format!("node {node} is no member and never joins");
+            return Err(BadInput::new("--leave", reason));
+        }
+        let pattern = Pattern {
+            gap: Span(group.gap),
+            orders: group.order.unwrap_or(OrderSpec::Fifo).orders(),
+            uniform: group.uniform,
+            joins,
+            leaves,
+            ..Pattern::default()
+        };
+        Ok(Senders::new(spec.nodes, &setup.members, &senders, group.messages, pattern))
+    }
+
+    fn measures(_: &Spec) -> Traffic {
+        Traffic::default()
+    }
+
+    fn figures(traffic: &Traffic, report: &Report, unit: Span) -> Figures {
+        let in_units = |nanos: f64| nanos / unit.0.max(1) as f64;
+        let per = |a: f64, b: u64| if b > 0 { json!(a / b as f64) } else { Value::Null };
+        let Traffic { delivered, received, waited, .. } = *traffic;
+        let multicasts = traffic.sent.len() as u64;
+        let longest = traffic.longest.map(|span| in_units(span.0 as f64));
+        vec![
+            ("delivered", json!(delivered)),
+            ("messages", json!(report.messages)),
+            ("by_kind", crate::by_kind(report)),
+            ("nacks", json!(report.tally("nack").sum)),
+            ("repairs", json!(report.tally("repair").sum)),
+            ("duplicates", json!(report.tally("duplicate").sum)),
+            ("views", json!(traffic.views.len())),
+            ("multicasts", json!(multicasts)),
+            ("sendings", json!(report.sendings)),
+            ("sendings_per_multicast", per(report.sendings as f64, multicasts)),
+            ("latency", json!({ "mean": per(in_units(waited as f64), received), "max": longest })),
+            ("buffer_max", json!(report.tally("buffered").max)),
+        ]
+    }
+}
+
+/// The first so many nodes; all if nothing is said.
+fn some_of(spec: &Spec, argument: &str, count: Option<usize>) -> Result<NodeSet, BadInput> {
+    match count.unwrap_or(spec.nodes) {
+        count if (1..=spec.nodes).contains(&count) => Ok(NodeSet::first(count)),
+        count => {
+            let reason = format!("{count} is not a number of nodes from 1 to {}", spec.nodes);
+            Err(BadInput::new(argument, reason))
+        }
+    }
+}
+
+/// Who joins or leaves when; nobody twice.
+fn changes(
+    spec: &Spec,
+    argument: &str,
+    given: &[(u32, u64)],
+) -> Result<Vec<(NodeId, Span)>, BadInput> {
+    let mut named = NodeSet::new();
+    let mut changes = Vec::new();
+    for &(number, at) in given {
+        let node = spec.node(argument, number)?;
+        if !named.insert(node) {
+            return Err(BadInput::new(argument, format!("node {node} is named twice")));
+        }
+        changes.push((node, Span(at)));
+    }
+    Ok(changes)
+}
+
+/// What was sent and delivered, measured as a run goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Traffic {
+    /// When each message was sent.
+    sent: BTreeMap<MessageId, Time>,
+    delivered: u64,
+    /// How often somebody else than the sender delivered something, and after how long in all.
+    received: u64,
+    waited: u64,
+    longest: Option<Span>,
+    /// The views that were installed, without the first one.
+    views: BTreeSet<ViewId>,
+}
+
+impl Observer<Command, Event> for Traffic {
+    fn fact(&mut self, now: Time, at: NodeId, fact: Fact<'_, Command, Event>) {
+        match fact {
+            Fact::Command(Command::Multicast(wish)) => {
+                self.sent.insert(MessageId { sender: at, number: wish.number }, now);
+            }
+            Fact::Event(Event::Delivered(id)) => {
+                self.delivered += 1;
+                if let Some(sent) = self.sent.get(id).filter(|_| id.sender != at) {
+                    let waited = now.since(*sent);
+                    self.received += 1;
+                    self.waited += waited.0;
+                    self.longest = self.longest.max(Some(waited));
+                }
+            }
+            Fact::Event(Event::Installed { view, .. }) if *view > ViewId(1) => {
+                self.views.insert(*view);
+            }
+            Fact::Event(Event::Installed { .. } | Event::Left | Event::Excluded)
+            | Fact::Command(Command::Join | Command::Leave)
+            | Fact::Crashed
+            | Fact::Recovered => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a run with views would be told.
+    fn told(change: impl FnOnce(&mut GroupSpec)) -> Result<(Setup, Senders), String> {
+        let mut spec = Spec::new("group/ack-multicast", 5);
+        change(&mut spec.group);
+        let views = Promise { order: Ordering::AsWished, atomic: true, views: true, live: true };
+        let made = || {
+            let setup = Group::setup(&spec, &Topology::complete(5))?;
+            Group::admit(&spec, &views)?;
+            let users = Group::users(&spec, &setup)?;
+            Ok((setup, users))
+        };
+        made().map_err(|bad: BadInput| bad.to_string())
+    }
+
+    #[test]
+    fn the_first_nodes_are_members_and_the_others_may_join() {
+        let (setup, _) = told(|group| {
+            group.members = Some(3);
+            group.joins = vec![(4, 10), (5, 20)];
+            group.leaves = vec![(1, 30), (4, 40)];
+            group.order = Some(OrderSpec::TotalToken);
+        })
+        .unwrap();
+        assert_eq!((setup.members, setup.total), (NodeSet::first(3), TotalBy::Token));
+        let error = |change: fn(&mut GroupSpec)| told(change).unwrap_err();
+        assert_eq!(
+            error(|group| group.members = Some(6)),
+            "--members: 6 is not a number of nodes from 1 to 5"
+        );
+        assert_eq!(
+            error(|group| group.joins = vec![(2, 1)]),
+            "--join: node 2 is a member from the start"
+        );
+        assert_eq!(
+            error(|group| (group.members, group.leaves) = (Some(3), vec![(4, 1)])),
+            "--leave: node 4 is no member and never joins"
+        );
+        assert_eq!(
+            error(|group| group.leaves = vec![(1, 1), (1, 2)]),
+            "--leave: node 1 is named twice"
+        );
+    }
+
+    #[test]
+    fn an_order_that_is_not_made_is_refused() {
+        let admit = |asked, order| {
+            let mut spec = Spec::new("group/ack-multicast", 3);
+            spec.group.order = Some(asked);
+            let promise = Promise { order, atomic: true, views: false, live: true };
+            Group::admit(&spec, &promise).is_ok()
+        };
+        let fifo = Ordering::Always(Order::Fifo);
+        assert_eq!(
+            [OrderSpec::Fifo, OrderSpec::Mixed].map(|asked| admit(asked, fifo)),
+            [true, false]
+        );
+        let total = Ordering::Always(Order::Total);
+        assert!(admit(OrderSpec::Total, total) && !admit(OrderSpec::TotalToken, total));
+        assert!(OrderSpec::NAMES.iter().all(|(_, asked)| admit(*asked, Ordering::AsWished)));
+        assert!(!OrderSpec::NAMES.iter().any(|(_, asked)| admit(*asked, Ordering::None)));
+    }
+}
