@@ -18,7 +18,7 @@ const README: &str = "README.md";
 const EXAMPLE: &str = "crates/quorate/examples/first.rs";
 
 /// The families in the order of the documents: what they are called there, and their algorithms.
-const FAMILIES: [(&str, &[&Meta]); 3] = [
+const FAMILIES: [(&str, &[&Meta]); 4] = [
     ("Mutual exclusion", Mutex::CATALOGUE),
     ("Leader election", Election::CATALOGUE),
     ("Failure detection", Detector::CATALOGUE),

@@ -418,6 +418,49 @@ impl SceneArguments {
         options: BTreeMap<String, String>,
     ) -> Result<Spec, BadInput> {
         let meta = meta(&self.algorithm)?;
+        self.belong(meta)?;
+        let mut spec = Spec::new(&self.algorithm, self.nodes.unwrap_or(nodes));
+        spec.seed = self.seed;
+        spec.options = options;
+        spec.topology = self.topology.as_deref().map(topology).transpose()?;
+        spec.channels = self.channels.map(|channels| match channels {
+            Channels::Fifo => ChannelSpec::Fifo,
+            Channels::Unordered => ChannelSpec::Unordered,
+        });
+        spec.over = match self.over {
+            Over::Bare => quorate_lab::Over::Bare,
+            Over::Reliable => quorate_lab::Over::Reliable,
+        };
+        spec.mutex.requests = self.requests.unwrap_or(requests);
+        spec.mutex.holder = self.holder;
+        spec.mutex.tree_from.clone_from(&self.tree_from);
+        if let Some(text) = &self.bystanders {
+            let bad =
+                || BadInput::new("--bystanders", format!("{text} is not a list such as 1,5-9"));
+            spec.mutex.bystanders = numbers(text).ok_or_else(bad)?;
+        }
+        spec.mutex.quorum = self.quorum.as_deref().map(quorum).transpose()?;
+        spec.election.lowest = self.criterion == Some(Criterion::Lowest);
+        if let Some(text) = &self.ids {
+            spec.election.ids = ids(text)?;
+        }
+        if let Some(text) = &self.initiators {
+            spec.election.initiators = initiators(text)?;
+        }
+        if let Some(text) = &self.interval {
+            spec.detector.interval = time("--interval", text)?;
+        }
+        if meta.family() == "group" {
+            spec.group = self.group(messages)?;
+        }
+        if self.nodes.is_none() {
+            spec.nodes = counted(&spec).unwrap_or(nodes);
+        }
+        Ok(spec)
+    }
+
+    /// Do all arguments belong to the family of the algorithm?
+    fn belong(&self, meta: &Meta) -> Result<(), BadInput> {
         self.belongs(
             meta,
             "mutex",
@@ -451,44 +494,7 @@ impl SceneArguments {
                 ("--join", !self.join.is_empty()),
                 ("--leave", !self.leave.is_empty()),
             ],
-        )?;
-        let mut spec = Spec::new(&self.algorithm, self.nodes.unwrap_or(nodes));
-        spec.seed = self.seed;
-        spec.options = options;
-        spec.topology = self.topology.as_deref().map(topology).transpose()?;
-        spec.channels = self.channels.map(|channels| match channels {
-            Channels::Fifo => ChannelSpec::Fifo,
-            Channels::Unordered => ChannelSpec::Unordered,
-        });
-        spec.over = match self.over {
-            Over::Bare => quorate_lab::Over::Bare,
-            Over::Reliable => quorate_lab::Over::Reliable,
-        };
-        spec.mutex.requests = self.requests.unwrap_or(requests);
-        spec.mutex.holder = self.holder;
-        spec.mutex.tree_from.clone_from(&self.tree_from);
-        if let Some(text) = &self.bystanders {
-            let bad =
-                || BadInput::new("--bystanders", format!("{text} is not a list such as 1,5-9"));
-            spec.mutex.bystanders = numbers(text).ok_or_else(bad)?;
-        }
-        spec.mutex.quorum = self.quorum.as_deref().map(quorum).transpose()?;
-        spec.election.lowest = self.criterion == Some(Criterion::Lowest);
-        if let Some(text) = &self.ids {
-            spec.election.ids = ids(text)?;
-        }
-        if let Some(text) = &self.initiators {
-            spec.election.initiators = initiators(text)?;
-        }
-        if let Some(text) = &self.interval {
-            spec.detector.interval = time("--interval", text)?;
-        if meta.family() == "group" {
-            spec.group = self.group(messages)?;
-        }
-        if self.nodes.is_none() {
-            spec.nodes = counted(&spec).unwrap_or(nodes);
-        }
-        Ok(spec)
+        )
     }
 
     /// What a group is given, if each sender sends so many messages where nothing is said.

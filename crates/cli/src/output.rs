@@ -47,16 +47,16 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, right: &[usize]) ->
     lines.join("\n")
 }
 
+/// Figures of several parts that are shown.
+const LISTED: [&str; 4] = ["by_kind", "load", "detection_time", "latency"];
+
 /// What was measured, one line each.
 pub(crate) fn figures(json: &Map<String, Value>) -> String {
     let mut rows = Vec::new();
     for (name, value) in json {
         match value {
             Value::Array(_) => {}
-            Value::Object(parts)
-                if ["by_kind", "load", "detection_time"].contains(&name.as_str()) =>
-            {
-            Value::Object(parts) if ["by_kind", "load", "latency"].contains(&name.as_str()) => {
+            Value::Object(parts) if LISTED.contains(&name.as_str()) => {
                 for (part, value) in parts {
                     rows.push(vec![format!("  {} {part}", words(name)), shown(value)]);
                 }

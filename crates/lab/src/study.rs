@@ -54,8 +54,7 @@ pub type Figures = Vec<(&'static str, Value)>;
 /// All algorithms of all families.
 #[must_use]
 pub fn catalogue() -> Vec<&'static Meta> {
-    [Mutex::CATALOGUE, Election::CATALOGUE, Detector::CATALOGUE].concat()
-    [Mutex::CATALOGUE, Election::CATALOGUE, Group::CATALOGUE].concat()
+    [Mutex::CATALOGUE, Election::CATALOGUE, Detector::CATALOGUE, Group::CATALOGUE].concat()
 }
 
 /// Calls the visitor with the type of the algorithm that a run is of, over what it runs.
@@ -74,11 +73,7 @@ pub trait Everywhere<R>:
     Visitor<Mutex, Output = Result<R, BadInput>>
     + Visitor<Election, Output = Result<R, BadInput>>
     + Visitor<Detector, Output = Result<R, BadInput>>
-pub fn visit<V, R>(name: &str, visitor: V) -> Result<R, BadInput>
-where
-    V: Visitor<Mutex, Output = Result<R, BadInput>>
-        + Visitor<Election, Output = Result<R, BadInput>>
-        + Visitor<Group, Output = Result<R, BadInput>>,
+    + Visitor<Group, Output = Result<R, BadInput>>
 {
 }
 
@@ -86,6 +81,7 @@ impl<R, V> Everywhere<R> for V where
     V: Visitor<Mutex, Output = Result<R, BadInput>>
         + Visitor<Election, Output = Result<R, BadInput>>
         + Visitor<Detector, Output = Result<R, BadInput>>
+        + Visitor<Group, Output = Result<R, BadInput>>
 {
 }
 
@@ -110,8 +106,9 @@ fn visit_named<V: Everywhere<R>, R>(name: &str, visitor: V) -> Result<R, BadInpu
         Mutex::visit(name, visitor)
     } else if known(Election::CATALOGUE) {
         Election::visit(name, visitor)
-    } else {
+    } else if known(Detector::CATALOGUE) {
         Detector::visit(name, visitor)
+    } else {
         Group::visit(name, visitor)
     };
     found.unwrap_or_else(|| Err(unknown(name)))

@@ -265,12 +265,6 @@ fn election_in_both_arms() {
 struct Notice;
 
 impl Visitor<Detector> for Notice {
-struct Multicast {
-    nodes: usize,
-    messages: u32,
-}
-
-impl Visitor<Group> for Multicast {
     type Output = ();
 
     fn visit<A>(self)
@@ -320,6 +314,27 @@ where
     }
     for driver in drivers {
         driver.shutdown().await;
+    }
+}
+
+#[test]
+fn failure_detection_in_both_arms() {
+    assert!(!Detector::CATALOGUE.is_empty());
+    for meta in Detector::CATALOGUE {
+        Detector::visit(meta.name, Notice).expect("it is in the catalogue");
+    }
+}
+
+struct Multicast {
+    nodes: usize,
+    messages: u32,
+}
+
+impl Visitor<Group> for Multicast {
+    type Output = ();
+
+    fn visit<A>(self)
+    where
         A: Algorithm<Family = Group>,
         A::Msg: Portable,
     {
@@ -345,10 +360,6 @@ where
 }
 
 #[test]
-fn failure_detection_in_both_arms() {
-    assert!(!Detector::CATALOGUE.is_empty());
-    for meta in Detector::CATALOGUE {
-        Detector::visit(meta.name, Notice).expect("it is in the catalogue");
 fn group_communication_in_both_arms() {
     assert!(!Group::CATALOGUE.is_empty());
     for meta in Group::CATALOGUE {
