@@ -194,6 +194,9 @@ pub(crate) struct SimArguments {
     /// The probability that a message is lost
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     pub(crate) loss: f64,
+    /// Links that lose with another probability: a file with FROM TO PROBABILITY per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) loss_table: Option<PathBuf>,
     /// The probability that a message arrives twice
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     pub(crate) duplicate: f64,

@@ -54,6 +54,9 @@ fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<S
     if let Some(path) = &arguments.latency_table {
         spec.latency_table = Some(read_file("--latency-table", path)?);
     }
+    if let Some(path) = &arguments.loss_table {
+        spec.loss_table = Some(read_file("--loss-table", path)?);
+    }
     spec.loss = arguments.loss;
     spec.duplicate = arguments.duplicate;
     spec.reorder = arguments.reorder;

@@ -285,6 +285,8 @@ fn bad_input_gets_one_sentence_that_names_the_argument() {
         (&["sim", "nonsense"], "quorate algorithms lists"),
         (&["sim", ra, "--loss", "2"], "--loss: 2 is not a probability"),
         (&["sim", ra, "--loss", "nan"], "--loss"),
+        (&["sim", ra, "--loss-table", "links"], "--loss-table: line 1: \"1 2\" is not of the form"),
+        (&["sim", ra, "--loss-table", "missing"], "--loss-table: missing"),
         (&["sim", ra, "--latency", "soon"], "--latency: soon is not"),
         (&["sim", ra, "--crash", "9@1"], "--crash: there is no node 9"),
         (&["sim", ra, "--crash", "1"], "--crash: 1 is not of the form NODE@TIME"),
@@ -337,6 +339,17 @@ fn bad_input_gets_one_sentence_that_names_the_argument() {
         assert!(said.contains(sentence), "{arguments:?}: {said}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
+}
+
+#[test]
+fn a_loss_table_is_about_its_links_only() {
+    let folder = folder("loss_table");
+    std::fs::write(folder.join("losses"), "2 1 1 # all that 2 says to 1\n").unwrap();
+    let sim = ["sim", "mutex/ricart-agrawala", "--nodes", "3", "--requests", "1", "--json"];
+    assert_eq!(json(&folder, &sim)["lost"], 0);
+    let lossy = json(&folder, &[&sim[..], &["--loss-table", "losses"]].concat());
+    // Its request, and its reply if it is asked.
+    assert_eq!((&lossy["lost"], &lossy["liveness"]), (&2.into(), &"violated".into()));
 }
 
 #[test]

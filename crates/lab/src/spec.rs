@@ -53,6 +53,9 @@ pub struct Spec {
     /// The probability that a message is lost.
     #[serde(default)]
     pub loss: f64,
+    /// Links on which it is another one: lines of `FROM TO PROBABILITY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_table: Option<String>,
     /// The probability that a message arrives twice.
     #[serde(default)]
     pub duplicate: f64,
@@ -156,6 +159,7 @@ impl Spec {
             channels: None,
             over: Over::Bare,
             loss: 0.0,
+            loss_table: None,
             duplicate: 0.0,
             reorder: 0.0,
             partitions: Vec::new(),
@@ -269,10 +273,12 @@ impl Spec {
             return Err(BadInput::new("--nodes", reason));
         }
         let partitions = self.partitions.iter().map(|cut| self.partition(cut));
+        let loss_table = self.loss_table.as_deref().unwrap_or("").parse();
         Ok(Network {
             latency,
             fifo,
             loss: self.loss,
+            loss_table: loss_table.map_err(|bad| BadInput::new("--loss-table", bad))?,
             duplicate: self.duplicate,
             reorder: self.reorder,
             partitions: partitions.collect::<Result<_, _>>()?,

@@ -1,6 +1,10 @@
 //! What the world does to messages and nodes.
 
+use std::fmt;
+use std::str::FromStr;
+
 use quorate_core::{NodeId, NodeSet, Span, Time};
+use rustc_hash::FxHashMap;
 
 use crate::Latency;
 
@@ -13,6 +17,8 @@ pub struct Network {
     pub fifo: bool,
     /// The probability that a message is lost.
     pub loss: f64,
+    /// Links on which it is another one.
+    pub loss_table: LossTable,
     /// The probability that a message arrives twice.
     pub duplicate: f64,
     /// The probability that a message is held up for another latency or more and overtaken, even
@@ -27,10 +33,61 @@ pub struct Network {
 impl Network {
     /// Does every message arrive once, after its latency and nothing else?
     pub(crate) fn is_plain(&self) -> bool {
-        let Self { loss, duplicate, reorder, partitions, slow, .. } = self;
-        [*loss, *duplicate, *reorder] == [0.0; 3] && partitions.is_empty() && slow.is_empty()
+        let Self { loss, loss_table, duplicate, reorder, partitions, slow, .. } = self;
+        let lists_empty = loss_table.0.is_empty() && partitions.is_empty() && slow.is_empty();
+        [*loss, *duplicate, *reorder] == [0.0; 3] && lists_empty
+    }
+
+    /// The probability that a message is lost on this link.
+    pub(crate) fn loss_on(&self, from: NodeId, to: NodeId) -> f64 {
+        self.loss_table.0.get(&(from, to)).copied().unwrap_or(self.loss)
     }
 }
+
+/// Links that lose messages with a probability of their own.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LossTable(FxHashMap<(NodeId, NodeId), f64>);
+
+impl FromStr for LossTable {
+    type Err = BadLossTable;
+
+    /// Lines of `FROM TO PROBABILITY`; what follows a `#` is a remark.
+    fn from_str(text: &str) -> Result<Self, BadLossTable> {
+        let mut table = FxHashMap::default();
+        for (line, number) in text.lines().zip(1..) {
+            let line = line.split('#').next().unwrap_or("").trim();
+            let words: Vec<_> = line.split_whitespace().collect();
+            let node = |text: &str| text.parse().ok().and_then(NodeId::new);
+            let probability = |text: &str| text.parse().ok().filter(|p| (0.0..=1.0).contains(p));
+            let entry = match words[..] {
+                [] => continue,
+                [from, to, loss] => node(from).zip(node(to)).zip(probability(loss)),
+                _ => None,
+            };
+            let Some((link, loss)) = entry else {
+                return Err(BadLossTable { number, line: line.to_owned() });
+            };
+            table.insert(link, loss);
+        }
+        Ok(Self(table))
+    }
+}
+
+/// A line that does not say how often a link loses messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadLossTable {
+    number: usize,
+    line: String,
+}
+
+impl fmt::Display for BadLossTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, line } = self;
+        write!(f, "line {number}: {line:?} is not of the form FROM TO PROBABILITY")
+    }
+}
+
+impl std::error::Error for BadLossTable {}
 
 /// One message that takes another time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,4 +152,32 @@ pub struct Recovery {
     pub node: NodeId,
     /// When.
     pub at: Time,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u32) -> NodeId {
+        NodeId::new(number).unwrap()
+    }
+
+    #[test]
+    fn a_table_overrules_the_loss_of_its_links_only() {
+        let loss_table = "1 2 0.5 # a bad cable\n\n2 1 0\n".parse().unwrap();
+        let network = Network { loss: 0.1, loss_table, ..Network::default() };
+        let of = |from, to| network.loss_on(node(from), node(to));
+        assert_eq!((of(1, 2), of(2, 1), of(1, 3)), (0.5, 0.0, 0.1));
+        let loss_table: LossTable = "1 2 1".parse().unwrap();
+        assert!(!Network { loss_table, ..Network::default() }.is_plain());
+    }
+
+    #[test]
+    fn nonsense_in_a_table_is_named_with_its_line() {
+        for bad in ["1 2", "0 1 0.5", "1 2 1.5", "1 2 nan", "1 2 -1", "1 two 0.5", "1 2 3 4"] {
+            let error = format!("1 2 0.5\n{bad}").parse::<LossTable>().unwrap_err().to_string();
+            let wanted = format!("line 2: {bad:?} is not of the form FROM TO PROBABILITY");
+            assert_eq!(error, wanted);
+        }
+    }
 }

@@ -191,7 +191,7 @@ impl<'a, A: Algorithm> Outside<'a, A> {
 
     fn send_with_faults(&mut self, to: NodeId, msg: A::Msg) {
         let from = self.me;
-        let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss);
+        let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss_on(from, to));
         let twice = !lost && self.chances.chance(self.network.duplicate);
         let held_up = self.chances.chance(self.network.reorder);
         let usual = self.network.latency.draw(&mut self.latencies, from, to);
