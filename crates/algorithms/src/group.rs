@@ -8,6 +8,7 @@ pub mod lamport_order;
 pub mod nack_multicast;
 mod senders;
 pub mod sequencer;
+pub mod srm;
 mod stream;
 #[cfg(test)]
 mod testing;
@@ -30,12 +31,14 @@ pub use lamport_order::LamportOrder;
 pub use nack_multicast::NackMulticast;
 pub use senders::{Pattern, Senders};
 pub use sequencer::Sequencer;
+pub use srm::Srm;
 pub use stream::Unit;
 pub use virtual_synchrony::VirtualSynchrony;
 
 crate::catalogue::catalogue! { Group:
     AckMulticast,
     NackMulticast,
+    Srm,
     Sequencer,
     Abcast,
     LamportOrder,
