@@ -12,6 +12,7 @@ pub mod srm;
 mod stream;
 #[cfg(test)]
 mod testing;
+pub mod token_order;
 #[cfg(test)]
 mod total_fixtures;
 pub mod virtual_synchrony;
@@ -33,6 +34,7 @@ pub use senders::{Pattern, Senders};
 pub use sequencer::Sequencer;
 pub use srm::Srm;
 pub use stream::Unit;
+pub use token_order::TokenOrder;
 pub use virtual_synchrony::VirtualSynchrony;
 
 crate::catalogue::catalogue! { Group:
@@ -42,6 +44,7 @@ crate::catalogue::catalogue! { Group:
     Sequencer,
     Abcast,
     LamportOrder,
+    TokenOrder,
     VirtualSynchrony,
 }
 

@@ -1,9 +1,8 @@
 //! What the tests of total orders have in common.
 
-use std::string::String;
 use std::vec::Vec;
 
-use quorate_core::{Algorithm, Input, NodeSet, Scene, Span, Topology};
+use quorate_core::{Algorithm, Input, NodeSet, Scene, Topology};
 use quorate_sim::{Faults, Network};
 
 use super::{Command, Group, Order, Pattern, Senders, Setup, Wish};
