@@ -40,6 +40,8 @@ struct Member {
     view: ViewId,
     /// What it delivered in that view, in order.
     log: Vec<MessageId>,
+    /// Without views: how many messages in one order for all it has delivered.
+    in_order: usize,
     /// All that it ever delivered, and what it sent before it last stopped being a member.
     done: BTreeSet<MessageId>,
 }
@@ -208,7 +210,8 @@ impl Delivery {
             Some(Order::Causal) => {
                 let Member { view, done, .. } = &self.nodes[at];
                 let needed = |other: &&MessageId| {
-                    let elsewhere = self.sent[*other].view.is_some_and(|other| other != *view);
+                    let first = self.sent.get(*other).and_then(|sent| sent.view);
+                    let elsewhere = first.is_some_and(|other| other != *view);
                     !elsewhere && !done.contains(other)
                 };
                 match sent.after.iter().find(needed) {
@@ -226,7 +229,8 @@ impl Delivery {
 
     /// Without views nobody parts from the others: all orders must agree at any time.
     fn judge_total_at_once(&mut self, at: NodeId, id: MessageId) -> Result<(), Violation> {
-        let place = self.nodes[at].log.iter().filter(|id| self.is_total(id)).count() - 1;
+        let place = self.nodes[at].in_order;
+        self.nodes[at].in_order += 1;
         match self.ordered.get(place) {
             None => {
                 self.ordered.push(id);
@@ -402,6 +406,7 @@ impl Delivery {
         let member = &mut self.nodes[at];
         member.standing = standing;
         member.log.clear();
+        member.in_order = 0;
         member.done.extend(sent);
     }
 }

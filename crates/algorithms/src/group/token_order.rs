@@ -89,7 +89,7 @@ use quorate_core::{
     Paper, Protocol, Refusal, Shape, Span, Timing,
 };
 
-use super::{Command, Event, Group, MessageId, Order, Ordering, Promise, Wish};
+use super::{Command, Event, Group, Order, Ordering, Promise, Wish};
 pub use message::{Content, Msg, Token};
 
 /// How many places beyond the last safe one a member gives.

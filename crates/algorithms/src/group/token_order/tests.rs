@@ -8,7 +8,7 @@ use quorate_sim::{Faults, Latency, Pace, Partition, Report, Slow, World};
 use super::*;
 use crate::flaw;
 use crate::group::total_fixtures::{Bench, deliveries, users};
-use crate::group::{Pattern, Senders};
+use crate::group::{MessageId, Pattern, Senders};
 use crate::testing::{self, node, units};
 
 fn bench(count: usize, per_visit: usize) -> Bench<TokenOrder> {
