@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn only_the_detector_beside_it_is_asked() {
         type Watched = Detected<PhiAccrual, Bully>;
-        assert!(Bully::LISTENS.liveness && !Watched::LISTENS.liveness);
+        assert_eq!([Bully::LISTENS, Watched::LISTENS].map(|l| l.liveness), [true, false]);
         assert_eq!(Watched::META.timing, Timing::Timed);
         assert_eq!(Detected::<Heartbeat, Bully>::META.timing, Timing::Synchronous);
         assert_eq!(Watched::META.name, Bully::META.name);
