@@ -56,8 +56,10 @@
 //! # Cost
 //! 3(N-1) + d messages per entry, where d others defer: REQUEST, REPLY and its ACK, and an ACK for
 //! each deferral. Whoever waits long sends an ALIVE? for every two delays on average: k debtors are
-//! asked every 2k delays. Synchronisation delay T, response time 2T + E when nobody else wants; a
-//! crash costs two such intervals at most. Space: three bits and a counter per other node.
+//! asked every 2k delays. Synchronisation delay T, response time 2T + E when nobody else wants. A
+//! crash costs the rest of the interval and one more, counted from the last message that wants an
+//! answer; there are few of those, because nobody enters without the dead node's answer. Space:
+//! three bits and a counter per other node.
 //!
 //! # Deviations
 //! A REPLY that was not deferred confirms its REQUEST, which saves an ACK. A node has one timer for

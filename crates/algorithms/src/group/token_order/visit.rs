@@ -17,9 +17,9 @@ impl TokenOrder {
         let idle = self.pending.is_empty() && self.safe == token.seq && !wanted;
         token.idle = if idle { token.idle.saturating_add(1) } else { 0 };
         if token.idle >= self.ring.len() as u64 {
-            self.park(cx, token)
+            self.park(cx, token);
         } else {
-            self.pass(cx, token)
+            self.pass(cx, token);
         }
     }
 

@@ -38,6 +38,10 @@ impl Family for Letters {
     fn command(_: &str) -> Option<PostIt> {
         Some(PostIt)
     }
+
+    fn event(_: &str) -> Option<Letter> {
+        None
+    }
 }
 
 /// Judges the letters from node 1 to node 2.
