@@ -228,7 +228,7 @@ impl<T: Tenant> Membership<T> {
             cx.trace("show a later view", &[("to", from.number().into())]);
             cx.send(from, Msg::View { view: self.view.clone(), state: None });
         } else if view.id != self.view.id || !self.has_seat(&view) {
-            cx.trace("ignore foreign FLUSH", &[("from", from.number().into())]);
+            cx.trace("foreign", &[("from", from.number().into())]);
             self.disown(cx, &view);
         } else if self.standing == Standing::Waiting {
             cx.trace("answer without state", &[("to", from.number().into())]);
@@ -302,7 +302,7 @@ impl<T: Tenant> Membership<T> {
                 lead.answers.insert(from, report);
                 self.gather(cx);
             }
-            None => cx.trace("ignore old FLUSH-OK", &[("from", from.number().into())]),
+            None => cx.trace("stale", &[("from", from.number().into())]),
         }
     }
 
@@ -512,7 +512,7 @@ impl<T: Tenant> Membership<T> {
         } else if alive {
             self.consider(cx);
         } else {
-            cx.trace("ignore old JOIN", &[("of", joiner.node.number().into())]);
+            cx.trace("known already", &[("of", joiner.node.number().into())]);
         }
     }
 
@@ -588,7 +588,7 @@ impl<T: Tenant> Protocol for Membership<T> {
                 self.leavers.insert(from);
                 self.consider(cx);
             }
-            Msg::Leave => cx.trace("ignore foreign LEAVE", &[("of", from.number().into())]),
+            Msg::Leave => cx.trace("foreign", &[("of", from.number().into())]),
             Msg::Flush { round, view, ask } => self.on_flush(cx, from, round, view, ask),
             Msg::FlushOk { view, round, report, joiners } => {
                 self.pass_over_reborn(cx, joiners);

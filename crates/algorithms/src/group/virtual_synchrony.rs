@@ -312,7 +312,7 @@ impl VirtualSynchrony {
             return;
         }
         let Some(rank) = self.rank(from).filter(|_| view == self.view) else {
-            cx.trace("ignore message of another view", &[("view", view.0)]);
+            cx.trace("stale", &[("view", view.0)]);
             return;
         };
         match msg {

@@ -101,7 +101,8 @@ impl VirtualSynchrony {
         while let Some((rank, wish)) = self.streams.deliver() {
             self.tell(cx, rank, wish);
         }
-        debug_assert!(self.streams.is_drained(), "something is never delivered: {self:?}");
+        let drained = self.streams.is_drained() || flaw!(DeliverBeforeFlushCompletes);
+        debug_assert!(drained, "something is never delivered: {self:?}");
     }
 
     pub(super) fn install(

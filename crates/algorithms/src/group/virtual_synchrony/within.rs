@@ -66,7 +66,7 @@ impl VirtualSynchrony {
 
     pub(super) fn on_data(&mut self, cx: &mut Ctx<'_, Self>, rank: usize, number: u32, unit: Unit) {
         if !self.streams.push(Label { rank: rank as u32, number }, unit) {
-            cx.trace("ignore known DATA", &[("number", number.into())]);
+            cx.trace("known already", &[("number", number.into())]);
             return;
         }
         cx.tally("buffered", self.streams.kept());
