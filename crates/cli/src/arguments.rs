@@ -57,6 +57,17 @@ Examples:
   quorate compare election --topology random-tree --nodes 50
   quorate compare detector --loss 0,0.01,0.1 --svg mistakes.svg";
 
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  quorate sim mutex/lamport --trace run.jsonl && quorate verify run.jsonl
+  quorate verify my-system.jsonl              a trace that your own program wrote
+  quorate verify my-system.jsonl --json
+
+Only commands, events, crashes and recoveries are read, in the order of the file. For a system of
+your own the header names a family and what is claimed:
+  {\"quorate\":1,\"engine\":\"mine\",\"algorithm\":\"group\",\"nodes\":3,\"spec\":{\"claims\":[\"total_order\"]}}
+docs/guide/trace-format.md describes the format, with an example.";
+
 /// Coordination for Rust programs: who leads, who holds the lock, one order of messages for all.
 #[derive(Parser, Debug)]
 #[command(name = "quorate", version, after_help = EXAMPLES)]
@@ -83,6 +94,9 @@ pub(crate) enum Task {
     Algorithms(AlgorithmsArguments),
     /// Run a trace again and verify every step of it
     Replay(ReplayArguments),
+    /// Judge a trace by what its family demands, also one of your own system
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(VerifyArguments),
     /// Run the algorithms, compare with theory, and draw pictures
     Demo(DemoArguments),
 }
@@ -331,6 +345,16 @@ pub(crate) struct ReplayArguments {
     /// Draw the run here
     #[arg(long, conflicts_with = "json")]
     pub(crate) draw: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArguments {
+    /// The trace to judge
+    #[arg(value_name = "TRACE")]
+    pub(crate) file: PathBuf,
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

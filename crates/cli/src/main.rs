@@ -12,6 +12,7 @@ mod output;
 mod quorum;
 mod replay;
 mod sim;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Task::Quorum(arguments) => quorum::run(&arguments),
         Task::Algorithms(arguments) => algorithms::run(&arguments),
         Task::Replay(arguments) => replay::run(&arguments),
+        Task::Verify(arguments) => verify::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
     };
     match done {

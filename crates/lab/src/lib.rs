@@ -19,6 +19,7 @@ mod simulate;
 mod spec;
 mod study;
 pub mod trace_file;
+pub mod verify;
 
 use quorate_sim::Report;
 use serde_json::{Map, Value, json};

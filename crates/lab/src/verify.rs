@@ -1,0 +1,277 @@
+//! Judges a trace by the oracle of its family, whoever wrote it.
+//!
+//! Only what users wished and were told is read, and who crashed and came back: no message, no step,
+//! and not what the trace says of violations itself. So a trace of a system that is none of ours can
+//! be judged too, as long as it speaks the words of the family. Its header then names the family
+//! alone, and says what the system claims.
+
+mod claims;
+mod evidence;
+
+use std::marker::PhantomData;
+
+use quorate_algorithms::detector::Detector;
+use quorate_algorithms::election::Election;
+use quorate_algorithms::group::Group;
+use quorate_algorithms::mutex::Mutex;
+use quorate_algorithms::{Portable, Visitor};
+use quorate_core::trace::{Happening, Outcome, Record};
+use quorate_core::{Algorithm, Fact, Family, Monitor, NodeId, Time, Violation};
+
+use crate::study::{Study, visit};
+use crate::trace_file::{BadTrace, TraceFile};
+use crate::{BadInput, Spec};
+use claims::{Judged, Oracles};
+
+/// A trace was judged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verified {
+    /// The problem that it is about.
+    pub family: &'static str,
+    /// How many records were read.
+    pub records: usize,
+    /// How many commands, events, crashes and recoveries were judged.
+    pub events: usize,
+    /// Which properties were.
+    pub judged: Vec<&'static str>,
+    /// The first one that does not hold.
+    pub finding: Option<Finding>,
+}
+
+/// A property does not hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// Which.
+    pub property: &'static str,
+    /// How that shows, in a sentence.
+    pub text: String,
+    /// The line of the file at which it can be seen: the last one if only at the end.
+    pub line: usize,
+    /// The events that show it, in order.
+    pub evidence: Vec<Witness>,
+    /// How many more there are, before these.
+    pub left_off: usize,
+}
+
+/// Something that was wished, told or happened to a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Witness {
+    /// The line of the file.
+    pub line: usize,
+    /// When.
+    pub at: Time,
+    /// Where.
+    pub node: NodeId,
+    /// What.
+    pub text: String,
+}
+
+/// Judges a trace.
+///
+/// # Errors
+/// The first line that cannot be judged, and why.
+pub fn verify(trace: &TraceFile) -> Result<Verified, BadTrace> {
+    in_order(&trace.records)?;
+    match trace.header.algorithm.as_str() {
+        Mutex::NAME => somebody_elses::<Mutex>(trace),
+        Election::NAME => somebody_elses::<Election>(trace),
+        Detector::NAME => somebody_elses::<Detector>(trace),
+        Group::NAME => somebody_elses::<Group>(trace),
+        name if name.contains('/') => ours(trace),
+        name => Err(in_header(format!(
+            "there is no family {name}; it is one of mutex, election, detector, group, or one of \
+             the algorithms that quorate algorithms lists"
+        ))),
+    }
+}
+
+fn in_header(fault: String) -> BadTrace {
+    BadTrace { line: 1, fault }
+}
+
+/// A trace tells what happened in the order in which it happened.
+fn in_order(records: &[Record]) -> Result<(), BadTrace> {
+    let pairs = records.iter().zip(records.iter().skip(1));
+    match pairs.zip(3..).find(|((before, after), _)| after.at < before.at) {
+        None => Ok(()),
+        Some(((before, after), line)) => {
+            let (before, after) = (before.at.0, after.at.0);
+            let fault = format!("it is of time {after}, and the line before of time {before}");
+            Err(BadTrace { line, fault })
+        }
+    }
+}
+
+/// The trace of a system that is none of ours: its header says what it claims.
+fn somebody_elses<F: Judged>(trace: &TraceFile) -> Result<Verified, BadTrace> {
+    within::<F>(trace)?;
+    let oracles = F::oracles(trace).map_err(in_header)?;
+    judge::<F>(trace, oracles)
+}
+
+fn within<F: Judged>(trace: &TraceFile) -> Result<(), BadTrace> {
+    let (nodes, most) = (trace.header.nodes, F::NODES_MAX);
+    match (1..=most).contains(&nodes) {
+        true => Ok(()),
+        false => Err(in_header(format!(
+            "{nodes} is not a number of nodes from 1 to {most}, as many as are judged in a trace \
+             of family {}",
+            F::NAME
+        ))),
+    }
+}
+
+/// The trace of one of our algorithms: what it promises is known.
+fn ours(trace: &TraceFile) -> Result<Verified, BadTrace> {
+    let header = &trace.header;
+    let spec: Spec = serde_json::from_str(&header.spec).map_err(|error| {
+        in_header(format!(
+            "the spec in the header cannot be read: {error}; for a system of your own name only \
+             the family"
+        ))
+    })?;
+    if spec.algorithm != header.algorithm || spec.nodes != header.nodes {
+        return Err(in_header("the header and the spec in it do not agree".to_owned()));
+    }
+    visit(&spec, Ours { spec: &spec, trace }).map_err(|bad| in_header(bad.to_string()))?
+}
+
+struct Ours<'a> {
+    spec: &'a Spec,
+    trace: &'a TraceFile,
+}
+
+impl<F: Study + Judged> Visitor<F> for Ours<'_> {
+    type Output = Result<Result<Verified, BadTrace>, BadInput>;
+
+    fn visit<A>(self) -> Self::Output
+    where
+        A: Algorithm<Family = F>,
+        A::Msg: Portable,
+    {
+        if let Err(bad) = within::<F>(self.trace) {
+            return Ok(Err(bad));
+        }
+        let oracles = Oracles::of(self.spec.scene::<A>()?.monitor());
+        Ok(judge::<F>(self.trace, oracles))
+    }
+}
+
+fn judge<F: Judged>(trace: &TraceFile, oracles: Oracles<F>) -> Result<Verified, BadTrace> {
+    let Oracles { mut monitors, judged, remember_all } = oracles;
+    let mut limits = Limits::<F>::new(trace.header.nodes, remember_all);
+    let mut first = None;
+    let mut weigh = |violation: Violation, line| {
+        if first.is_none() && judged.contains(&violation.property) {
+            first = Some((violation, line));
+        }
+    };
+    for (record, line) in trace.records.iter().zip(2..) {
+        let facts = facts::<F>(record, trace.header.nodes);
+        let facts = facts.map_err(|fault| BadTrace { line, fault })?;
+        for fact in &facts {
+            limits.count(record.node, fact).map_err(|fault| BadTrace { line, fault })?;
+            for monitor in &mut monitors {
+                if let Err(violation) = monitor.observe(record.node, fact.as_fact()) {
+                    weigh(violation, line);
+                }
+            }
+        }
+    }
+    let last = trace.records.len() + 2;
+    for monitor in &monitors {
+        if let Err(violation) = monitor.settle() {
+            weigh(violation, last);
+        }
+    }
+    let finding = first.map(|(violation, line)| evidence::show(&trace.records, violation, line));
+    let (records, events) = (trace.records.len(), limits.events);
+    Ok(Verified { family: F::NAME, records, events, judged, finding })
+}
+
+/// The most that oracles remember of what was before messages: 8 bytes each.
+const REMEMBERED_MAX: usize = 50_000_000;
+
+/// Counts what is judged, and says when it is too much.
+struct Limits<F> {
+    events: usize,
+    /// By node.
+    before: Vec<usize>,
+    remembered: usize,
+    remember_all: bool,
+    family: PhantomData<F>,
+}
+
+impl<F: Judged> Limits<F> {
+    fn new(nodes: usize, remember_all: bool) -> Self {
+        let before = vec![0; nodes];
+        Self { events: 0, before, remembered: 0, remember_all, family: PhantomData }
+    }
+
+    fn count(&mut self, node: NodeId, fact: &Said<F>) -> Result<(), String> {
+        self.events += 1;
+        let before = &mut self.before[node.index()];
+        *before += 1;
+        if let Said::Command(command) = fact
+            && (self.remember_all || F::is_remembered(command))
+        {
+            self.remembered += *before;
+        }
+        if self.events > F::EVENTS_MAX {
+            let (name, most) = (F::NAME, F::EVENTS_MAX);
+            return Err(format!("of a trace of family {name} at most {most} events are judged"));
+        }
+        match self.remembered > REMEMBERED_MAX {
+            true => Err("there are too many messages in causal order to be judged".to_owned()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What an oracle is told of.
+enum Said<F: Family> {
+    Command(F::Command),
+    Event(F::Event),
+    Crashed,
+    Recovered,
+}
+
+impl<F: Family> Said<F> {
+    const fn as_fact(&self) -> Fact<'_, F::Command, F::Event> {
+        match self {
+            Self::Command(command) => Fact::Command(command),
+            Self::Event(event) => Fact::Event(event),
+            Self::Crashed => Fact::Crashed,
+            Self::Recovered => Fact::Recovered,
+        }
+    }
+}
+
+/// What an oracle is told of a record: first what came in, then what went out.
+fn facts<F: Judged>(record: &Record, nodes: usize) -> Result<Vec<Said<F>>, String> {
+    let mut facts = Vec::new();
+    match &record.input {
+        Happening::Command(text) => {
+            let command = F::command(text).ok_or_else(|| unknown::<F>("command", text))?;
+            facts.push(Said::Command(command));
+        }
+        Happening::Crash => facts.push(Said::Crashed),
+        Happening::Recover => facts.push(Said::Recovered),
+        _ => {}
+    }
+    for effect in &record.effects {
+        let Outcome::Emit(text) = effect else { continue };
+        let event = F::event(text).ok_or_else(|| unknown::<F>("event", text))?;
+        if let Some(node) = F::named(&event).into_iter().find(|node| node.index() >= nodes) {
+            return Err(format!("{text} names node {node}, and there are only 1 to {nodes}"));
+        }
+        facts.push(Said::Event(event));
+    }
+    Ok(facts)
+}
+
+fn unknown<F: Family>(what: &str, text: &str) -> String {
+    const SHOWN_MAX: usize = 60;
+    let shown: String = text.chars().take(SHOWN_MAX).collect();
+    format!("{shown:?} is no {what} of family {}", F::NAME)
+}

@@ -1,0 +1,258 @@
+//! What somebody else's system claims, as the header of its trace says, and the oracles for that.
+
+use std::sync::Arc;
+
+use quorate_algorithms::detector::{self, Detector};
+use quorate_algorithms::election::{self, Election};
+use quorate_algorithms::group::{self, Group, Order, Ordering};
+use quorate_algorithms::mutex::{self, Mutex};
+use quorate_core::trace::Outcome;
+use quorate_core::{Family, Monitor, NodeId, NodeSet, PerNode, Span};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::trace_file::TraceFile;
+
+/// A family whose traces can be judged.
+pub(super) trait Judged: Family {
+    /// The most nodes of a trace.
+    const NODES_MAX: usize;
+    /// The most commands, events, crashes and recoveries of a trace.
+    const EVENTS_MAX: usize = usize::MAX;
+
+    /// The nodes that an event names.
+    fn named(event: &Self::Event) -> Vec<NodeId>;
+
+    /// Does the oracle remember everything that was before this command?
+    fn is_remembered(_command: &Self::Command) -> bool {
+        false
+    }
+
+    /// The oracles for somebody else's system, after the header of its trace.
+    fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String>;
+}
+
+/// The oracles for a trace. What they find is weighed only where it is claimed.
+pub(super) struct Oracles<F: Family> {
+    pub(super) monitors: Vec<F::Monitor>,
+    /// The properties that are claimed, in the order of the family.
+    pub(super) judged: Vec<&'static str>,
+    /// Do the oracles remember what was before a command, whatever it is?
+    pub(super) remember_all: bool,
+}
+
+impl<F: Family> Oracles<F> {
+    /// One oracle, and all that it claims.
+    pub(super) fn of(monitor: F::Monitor) -> Self {
+        let properties = F::Monitor::PROPERTIES.iter().copied();
+        let judged = properties.filter(|property| monitor.claims(property)).collect();
+        Self { monitors: vec![monitor], judged, remember_all: false }
+    }
+
+    /// Only what is claimed, where something is.
+    fn restricted(mut self, claims: &Option<Claims>, always: &[&str]) -> Self {
+        if let Some(claims) = claims {
+            let properties = F::Monitor::PROPERTIES.iter().copied();
+            let judged = properties.filter(|name| claims.has(name) || always.contains(name));
+            self.judged = judged.collect();
+        }
+        self
+    }
+}
+
+/// The names of properties.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Claims(Vec<String>);
+
+impl Claims {
+    fn has(&self, property: &str) -> bool {
+        self.0.iter().any(|name| name == property)
+    }
+}
+
+/// Is this claimed in so many words?
+fn claimed(claims: &Option<Claims>, property: &str) -> bool {
+    claims.as_ref().is_some_and(|claims| claims.has(property))
+}
+
+fn read<F: Family, S: DeserializeOwned>(
+    trace: &TraceFile,
+    claims: impl FnOnce(&S) -> &Option<Claims>,
+) -> Result<S, String> {
+    let spec: S = serde_json::from_str(&trace.header.spec).map_err(|error| {
+        let what = error.to_string();
+        let what = what.split(" at line ").next().unwrap_or_default();
+        format!("the spec of a trace of family {} cannot be read: {what}", F::NAME)
+    })?;
+    let known = F::Monitor::PROPERTIES;
+    let names = claims(&spec).iter().flat_map(|claims| &claims.0);
+    match names.into_iter().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(spec),
+        Some(name) => {
+            let (family, known) = (F::NAME, known.join(", "));
+            Err(format!("{name:?} is no property of family {family}; they are {known}"))
+        }
+    }
+}
+
+fn node(trace: &TraceFile, number: u32) -> Result<NodeId, String> {
+    let nodes = trace.header.nodes;
+    let node = NodeId::new(number).filter(|node| node.index() < nodes);
+    node.ok_or_else(|| format!("the spec names node {number}, and there are only 1 to {nodes}"))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MutexSystem {
+    /// Who is inside at the beginning.
+    #[serde(default)]
+    holder: Option<u32>,
+    #[serde(default)]
+    claims: Option<Claims>,
+}
+
+impl Judged for Mutex {
+    const NODES_MAX: usize = 1_000_000;
+
+    fn named(event: &mutex::Event) -> Vec<NodeId> {
+        let mutex::Event::Granted(stamp) = event;
+        stamp.iter().map(|stamp| stamp.node).collect()
+    }
+
+    fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
+        let system = read::<Self, MutexSystem>(trace, |system| &system.claims)?;
+        let setup = mutex::Setup {
+            holder: system.holder.map(|number| node(trace, number)).transpose()?,
+            quorums: Arc::new(PerNode::new(0, |_| NodeSet::new())),
+            parents: Arc::new(PerNode::new(0, |_| None)),
+            delay_max: Span::UNIT,
+        };
+        let promise = mutex::Promise { fair: claimed(&system.claims, "fairness") };
+        let monitor = Self::monitor(trace.header.nodes, &setup, &promise);
+        Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ElectionSystem {
+    /// Is everybody told who leads?
+    #[serde(default)]
+    everyone_told: bool,
+    #[serde(default)]
+    claims: Option<Claims>,
+}
+
+impl Judged for Election {
+    const NODES_MAX: usize = 1_000_000;
+
+    fn named(event: &election::Event) -> Vec<NodeId> {
+        match event {
+            election::Event::Parent(node) => vec![*node],
+            _ => Vec::new(),
+        }
+    }
+
+    fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
+        let system = read::<Self, ElectionSystem>(trace, |system| &system.claims)?;
+        let nodes = trace.header.nodes;
+        let promise = election::Promise { everyone_told: system.everyone_told };
+        let monitor = Self::monitor(nodes, &election::Setup::ascending(nodes), &promise);
+        Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DetectorSystem {
+    #[serde(default)]
+    claims: Option<Claims>,
+}
+
+impl Judged for Detector {
+    /// Everybody may suspect everybody.
+    const NODES_MAX: usize = 10_000;
+
+    fn named(event: &detector::Event) -> Vec<NodeId> {
+        let (detector::Event::Suspect(node) | detector::Event::Trust(node)) = event;
+        vec![*node]
+    }
+
+    fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
+        let system = read::<Self, DetectorSystem>(trace, |system| &system.claims)?;
+        let promise = detector::Promise { accurate: claimed(&system.claims, "accuracy") };
+        let monitor = Self::monitor(trace.header.nodes, &detector::Setup::default(), &promise);
+        Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupSystem {
+    /// Who belongs to the group at the beginning; all if not given.
+    #[serde(default)]
+    members: Option<Vec<u32>>,
+    #[serde(default)]
+    claims: Option<Claims>,
+}
+
+impl Judged for Group {
+    /// At the end every member is compared with another one, message by message.
+    const NODES_MAX: usize = 1_000;
+    const EVENTS_MAX: usize = 1_000_000;
+
+    fn named(event: &group::Event) -> Vec<NodeId> {
+        match event {
+            group::Event::Delivered(id) => vec![id.sender],
+            group::Event::Installed { members, .. } => members.to_vec(),
+            group::Event::Left | group::Event::Excluded => Vec::new(),
+        }
+    }
+
+    fn is_remembered(command: &group::Command) -> bool {
+        matches!(command, group::Command::Multicast(wish) if wish.order == Order::Causal)
+    }
+
+    /// An order that is claimed is claimed of all messages, whatever was wished: one oracle for each.
+    fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
+        let GroupSystem { members, claims } = read::<Self, _>(trace, |s: &GroupSystem| &s.claims)?;
+        let nodes = trace.header.nodes;
+        let members = match members {
+            Some(numbers) => {
+                numbers.into_iter().map(|number| node(trace, number)).collect::<Result<_, _>>()?
+            }
+            None => NodeSet::first(nodes),
+        };
+        let claimed = |name| claimed(&claims, name);
+        let claimed_or_silent = |name| claims.is_none() || claimed(name);
+        let views = claimed("view_synchrony") || claimed("uniformity") || installs(trace);
+        let orders = [
+            ("fifo_order", Order::Fifo),
+            ("causal_order", Order::Causal),
+            ("total_order", Order::Total),
+        ];
+        let orders = orders.into_iter().filter(|(name, _)| claimed(name));
+        let mut orders: Vec<_> = orders.map(|(_, order)| Ordering::Always(order)).collect();
+        if orders.is_empty() {
+            orders.push(if claims.is_none() { Ordering::AsWished } else { Ordering::None });
+        }
+        let monitor = |order| {
+            let (atomic, live) = (claimed_or_silent("atomicity"), claimed_or_silent("liveness"));
+            let promise = group::Promise { order, atomic, views, live };
+            group::Delivery::new(nodes, &members, promise)
+        };
+        let mut oracles = Oracles::of(monitor(orders[0]));
+        oracles.monitors.extend(orders[1..].iter().map(|order| monitor(*order)));
+        oracles.remember_all = claimed("causal_order");
+        Ok(oracles.restricted(&claims, &["integrity"]))
+    }
+}
+
+/// Does anybody install a view?
+fn installs(trace: &TraceFile) -> bool {
+    let effects = trace.records.iter().flat_map(|record| &record.effects);
+    effects
+        .into_iter()
+        .any(|effect| matches!(effect, Outcome::Emit(text) if text.starts_with("install ")))
+}
