@@ -59,6 +59,23 @@ macro_rules! catalogue {
 }
 pub(crate) use catalogue;
 
+/// More kinds of messages than any algorithm has.
+pub(crate) const KINDS_MAX: usize = 32;
+
+/// The kinds of an algorithm, then those of what carries it; what is left over is empty.
+pub(crate) const fn joined(
+    inner: &[&'static str],
+    outer: &[&'static str],
+) -> [&'static str; KINDS_MAX] {
+    let mut kinds = [""; KINDS_MAX];
+    let mut count = 0;
+    while count < inner.len() + outer.len() {
+        kinds[count] = if count < inner.len() { inner[count] } else { outer[count - inner.len()] };
+        count += 1;
+    }
+    kinds
+}
+
 /// Of the given names the one that `name` was probably meant to be, if any comes near.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -3,6 +3,7 @@
 pub mod cao_singhal;
 pub mod carvalho_roucairol;
 pub mod central;
+pub mod in_views;
 pub mod lamport;
 pub mod maekawa;
 pub mod maekawa_basic;
@@ -25,13 +26,15 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use quorate_core::{
-    Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Stamp, Topology, Violation, Wait,
-    Workload,
+    Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Stamp, Topology, ViewId, Violation,
+    Wait, Workload,
 };
+use quorate_quorum::{Kind, System};
 
 pub use cao_singhal::CaoSinghal;
 pub use carvalho_roucairol::CarvalhoRoucairol;
 pub use central::Central;
+pub use in_views::InViews;
 pub use lamport::Lamport;
 pub use maekawa::Maekawa;
 pub use maekawa_basic::MaekawaBasic;
@@ -81,6 +84,26 @@ pub enum Command {
 pub enum Event {
     /// You are inside; with the stamp of the wish, where the algorithm has one.
     Granted(Option<Stamp>),
+    /// You are inside, and this proves it: whatever is guarded refuses older tokens.
+    Fenced(Fence),
+    /// You are not inside any more: the others go on without you.
+    Lost,
+}
+
+/// A token of an entry. Each is larger than all that were given before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Fence {
+    /// The view of the entry.
+    pub epoch: ViewId,
+    /// The how manieth entry of this view it is, or a larger number.
+    pub counter: u64,
+}
+
+impl core::fmt::Debug for Fence {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}:{}", self.epoch.0, self.counter)
+    }
 }
 
 /// What all nodes are told at boot. Each algorithm takes of it what it needs.
@@ -90,11 +113,13 @@ pub struct Setup {
     pub holder: Option<NodeId>,
     /// By node: whom it asks, where permission comes from a quorum. Any two intersect.
     pub quorums: Arc<PerNode<NodeSet>>,
-    /// By node: its parent in a spanning tree, where requests and the token move along one. The root
-    /// has none.
+    /// By node: its parent in a spanning tree, where requests and the token move along one. The
+    /// root has none.
     pub parents: Arc<PerNode<Option<NodeId>>>,
     /// No message takes longer, where timeouts rely on that.
     pub delay_max: Span,
+    /// What the quorums are of, where they have to be made for another number of nodes.
+    pub system: Kind,
 }
 
 impl Setup {
@@ -108,6 +133,24 @@ impl Setup {
             quorums: Arc::new(PerNode::new(count, |node| row_and_column(count, node))),
             parents: Arc::new(PerNode::new(count, parent)),
             delay_max: Span::UNIT,
+            system: Kind::Grid,
+        }
+    }
+
+    /// The same for a view of so many members, named by rank: the quorums are of the same system,
+    /// or rows and columns of a grid where there is none of that size; the tree is binary.
+    #[must_use]
+    pub fn in_view(&self, count: usize, holder: Option<NodeId>) -> Self {
+        let Self { delay_max, system, .. } = self.clone();
+        let usual = Self { holder, delay_max, system, ..Self::new(count) };
+        if count == self.quorums.len() {
+            return Self { quorums: self.quorums.clone(), ..usual };
+        }
+        // A list of quorums is about its nodes and no others.
+        let system = self.system.nodes().is_none().then(|| System::new(self.system.clone(), count));
+        match system.and_then(|system| system.ok()?.assignment().ok()) {
+            Some(quorums) => Self { quorums: Arc::new(quorums), ..usual },
+            None => usual,
         }
     }
 
@@ -158,7 +201,8 @@ impl Family for Mutex {
 
     fn monitor(count: usize, setup: &Setup, promise: &Promise) -> Exclusion {
         let waiting = NodeSet::with_room(count);
-        Exclusion { inside: setup.holder, waiting, fair: promise.fair, granted_last: None }
+        let (inside, fair) = (setup.holder, promise.fair);
+        Exclusion { inside, waiting, fair, granted_last: None, fenced_last: None }
     }
 
     fn command(text: &str) -> Option<Command> {
@@ -166,25 +210,40 @@ impl Family for Mutex {
     }
 
     fn event(text: &str) -> Option<Event> {
-        let stamp = text.strip_prefix("Granted(")?.strip_suffix(')')?;
-        if stamp == "None" {
-            return Some(Event::Granted(None));
-        }
-        let (time, node) = stamp.strip_prefix("Some(")?.strip_suffix(')')?.split_once('.')?;
-        let (time, node) = (time.parse().ok()?, NodeId::new(node.parse().ok()?)?);
-        let event = Event::Granted(Some(Stamp { time, node }));
+        let (name, told) = match text.strip_suffix(')') {
+            Some(text) => text.split_once('(')?,
+            None => (text, ""),
+        };
+        let event = match (name, told) {
+            ("Lost", _) => Event::Lost,
+            ("Granted", "None") => Event::Granted(None),
+            ("Granted", stamp) => {
+                let stamp = stamp.strip_prefix("Some(")?.strip_suffix(')')?;
+                let (time, node) = stamp.split_once('.')?;
+                let (time, node) = (time.parse().ok()?, NodeId::new(node.parse().ok()?)?);
+                Event::Granted(Some(Stamp { time, node }))
+            }
+            ("Fenced", fence) => {
+                let (epoch, counter) = fence.split_once(':')?;
+                let (epoch, counter) = (ViewId(epoch.parse().ok()?), counter.parse().ok()?);
+                Event::Fenced(Fence { epoch, counter })
+            }
+            _ => return None,
+        };
         // Numbers can be written in several ways, of which one is what an event prints.
         (format!("{event:?}") == text).then_some(event)
     }
 }
 
-/// The oracle: safety, liveness, and fairness where it is promised.
+/// The oracle: safety, liveness, fairness where it is promised, and fencing where users are given
+/// tokens.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exclusion {
     inside: Option<NodeId>,
     waiting: NodeSet,
     fair: bool,
     granted_last: Option<Stamp>,
+    fenced_last: Option<Fence>,
 }
 
 impl Exclusion {
@@ -204,10 +263,22 @@ impl Exclusion {
             _ => Ok(()),
         }
     }
+
+    fn enter_fenced(&mut self, at: NodeId, fence: Fence) -> Result<(), Violation> {
+        let last = self.fenced_last.replace(fence);
+        self.enter(at, None)?;
+        match last {
+            Some(last) if last >= fence => {
+                let text = format!("node {at} is given the token {fence:?} after {last:?}");
+                Err(Violation { property: "fencing", text })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Monitor<Command, Event> for Exclusion {
-    const PROPERTIES: &'static [&'static str] = &["safety", "liveness", "fairness"];
+    const PROPERTIES: &'static [&'static str] = &["safety", "liveness", "fairness", "fencing"];
 
     fn observe(&mut self, at: NodeId, fact: Fact<'_, Command, Event>) -> Result<(), Violation> {
         match fact {
@@ -215,7 +286,8 @@ impl Monitor<Command, Event> for Exclusion {
                 self.waiting.insert(at);
             }
             Fact::Event(Event::Granted(stamp)) => return self.enter(at, *stamp),
-            Fact::Command(Command::Release) | Fact::Crashed => {
+            Fact::Event(Event::Fenced(fence)) => return self.enter_fenced(at, *fence),
+            Fact::Command(Command::Release) | Fact::Event(Event::Lost) | Fact::Crashed => {
                 self.waiting.remove(at);
                 self.inside = self.inside.filter(|&inside| inside != at);
             }
@@ -237,7 +309,11 @@ impl Monitor<Command, Event> for Exclusion {
     }
 
     fn claims(&self, property: &str) -> bool {
-        self.fair || property != "fairness"
+        match property {
+            "fairness" => self.fair,
+            "fencing" => self.fenced_last.is_some(),
+            _ => true,
+        }
     }
 }
 
@@ -375,9 +451,15 @@ impl Workload<Command, Event> for Users {
 
     fn told(&mut self, node: NodeId, event: &Event) -> Option<NodeId> {
         match event {
-            Event::Granted(_) => self.doing[node] = Doing::Inside,
+            Event::Granted(_) | Event::Fenced(_) => {
+                self.doing[node] = Doing::Inside;
+                None
+            }
+            Event::Lost => {
+                self.doing[node] = Doing::Other;
+                self.pass_turn(node)
+            }
         }
-        None
     }
 
     fn crashed(&mut self, node: NodeId) -> Option<NodeId> {
@@ -422,10 +504,15 @@ mod tests {
     #[test]
     fn events_are_read_as_they_print() {
         let stamp = Stamp { time: 12, node: node(3) };
-        for event in [Event::Granted(None), Event::Granted(Some(stamp))] {
+        let fence = Fence { epoch: ViewId(2), counter: 7 };
+        let events = [Event::Granted(None), Event::Granted(Some(stamp)), Event::Fenced(fence)];
+        for event in events.into_iter().chain([Event::Lost]) {
             assert_eq!(Mutex::event(&format!("{event:?}")), Some(event));
         }
         for text in ["", "Granted", "Granted()", "Granted(Some(1.0))", "Granted(Some(+1.1))"] {
+            assert_eq!(Mutex::event(text), None, "{text}");
+        }
+        for text in ["Lost()", "Lost(1)", "Fenced", "Fenced(1)", "Fenced(01:2)", "Fenced(1:-2)"] {
             assert_eq!(Mutex::event(text), None, "{text}");
         }
     }
@@ -447,6 +534,51 @@ mod tests {
         assert!(monitor.owed().iter().eq([node(2)]));
         monitor.observe(node(2), Fact::Crashed).unwrap();
         assert_eq!(monitor.settle(), Ok(()));
+    }
+
+    #[test]
+    fn tokens_that_do_not_grow_break_fencing() {
+        let mut monitor = monitor(false);
+        let mut enter = |number, epoch, counter| {
+            let event = Event::Fenced(Fence { epoch: ViewId(epoch), counter });
+            let entered = monitor.observe(node(number), Fact::Event(&event));
+            monitor.observe(node(number), Fact::Command(&Command::Release)).unwrap();
+            entered.map_err(|violation| violation.to_string())
+        };
+        assert_eq!((enter(1, 1, 2), enter(2, 1, 4), enter(1, 2, 1)), (Ok(()), Ok(()), Ok(())));
+        let same = "fencing: node 3 is given the token 2:1 after 2:1";
+        assert_eq!(enter(3, 2, 1), Err(same.into()));
+        let older = "fencing: node 2 is given the token 1:9 after 2:1";
+        assert_eq!(enter(2, 1, 9), Err(older.into()));
+    }
+
+    #[test]
+    fn who_lost_it_is_not_inside() {
+        let mut monitor = monitor(false);
+        let fenced = |counter| Event::Fenced(Fence { epoch: ViewId(1), counter });
+        assert!(!monitor.claims("fencing"));
+        monitor.observe(node(1), Fact::Event(&fenced(1))).unwrap();
+        assert!(monitor.claims("fencing"));
+        monitor.observe(node(1), Fact::Event(&Event::Lost)).unwrap();
+        monitor.observe(node(2), Fact::Event(&fenced(2))).unwrap();
+    }
+
+    #[test]
+    fn quorums_are_made_for_views_of_every_size() {
+        let kinds = ["majority", "tree", "projective-plane", "weighted:3,1,1,1,1,1,1,1", "nucleus"];
+        for system in kinds.map(|kind| kind.parse::<Kind>().unwrap()) {
+            let setup = Setup { system: system.clone(), ..Setup::new(8) };
+            for count in 1..=9 {
+                let Setup { quorums, holder, .. } = setup.in_view(count, Some(node(1)));
+                assert_eq!((quorums.len(), holder), (count, Some(node(1))));
+                for (node, quorum) in quorums.iter() {
+                    let meets = |other: &NodeSet| !quorum.intersection(other).is_empty();
+                    assert!(quorum.contains(node) && quorums.iter().all(|(_, q)| meets(q)));
+                }
+            }
+        }
+        let majority = Setup { system: Kind::Majority, ..Setup::new(8) }.in_view(5, None);
+        assert!(majority.quorums.iter().all(|(_, quorum)| quorum.len() == 3));
     }
 
     #[test]

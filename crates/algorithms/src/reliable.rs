@@ -8,6 +8,7 @@ use quorate_core::{
     NodeId, Options, Protocol, Refusal, Scene, Shape, Timing, View, Wrap,
 };
 
+use crate::catalogue::{KINDS_MAX, joined};
 use crate::link::{self, Delivered, Frame, LINK_ACK, Link, RESEND, Send, Settings};
 
 /// The algorithm `A` over reliable links: to its users, and to whoever judges it, the same.
@@ -78,26 +79,14 @@ impl<A: Algorithm> Algorithm for Reliable<A> {
     }
 }
 
-/// More kinds of messages than any algorithm has.
-const KINDS_MAX: usize = 32;
+/// What links send of their own.
+const LINK_KINDS: [&str; 2] = [RESEND, LINK_ACK];
 
 impl<A: Algorithm> Reliable<A> {
-    /// The algorithm's kinds, then those of links; what is left over is empty.
-    const ALL_KINDS: [&'static str; KINDS_MAX] = {
-        let inner = A::META.kinds;
-        let mut kinds = [""; KINDS_MAX];
-        let mut count = 0;
-        while count < inner.len() {
-            kinds[count] = inner[count];
-            count += 1;
-        }
-        kinds[count] = RESEND;
-        kinds[count + 1] = LINK_ACK;
-        kinds
-    };
+    const ALL_KINDS: [&'static str; KINDS_MAX] = joined(A::META.kinds, &LINK_KINDS);
     const KINDS: &'static [&'static str] = {
         let all: &'static [&'static str; KINDS_MAX] = &Self::ALL_KINDS;
-        all.split_at(A::META.kinds.len() + 2).0
+        all.split_at(A::META.kinds.len() + LINK_KINDS.len()).0
     };
 
     const LINK: Wrap<Link<A::Msg>, Self> = Wrap { msg: |frame| frame, timer: Timer::Link };

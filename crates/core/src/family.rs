@@ -62,6 +62,12 @@ pub trait Algorithm:
         Ok(())
     }
 
+    /// Does this timer watch for a failure? Where nobody fails by definition, as within a view, it
+    /// is not set.
+    fn watches(_timer: Self::Timer) -> bool {
+        false
+    }
+
     /// The node's state before its start.
     fn boot(boot: Boot<'_, Self>) -> Self;
 }

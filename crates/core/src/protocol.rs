@@ -329,8 +329,18 @@ impl<P: Protocol> Ctx<'_, P> {
         map: &mut dyn FnMut(Effect<C>) -> Option<Effect<P>>,
         run: impl FnOnce(&mut Ctx<'_, C>) -> R,
     ) -> R {
+        self.mapped_as(self.me, map, run)
+    }
+
+    /// As [`Ctx::mapped`], for a protocol to which this node is known by another number.
+    pub fn mapped_as<C: Protocol, R>(
+        &mut self,
+        me: NodeId,
+        map: &mut dyn FnMut(Effect<C>) -> Option<Effect<P>>,
+        run: impl FnOnce(&mut Ctx<'_, C>) -> R,
+    ) -> R {
         let mut sink = Mapped { outer: &mut *self.sink, map };
-        run(&mut Ctx { me: self.me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
+        run(&mut Ctx { me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
     }
 
     /// Runs a whole protocol inside of this one: as [`Ctx::lower`], but what it persists and tells

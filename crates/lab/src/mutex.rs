@@ -64,6 +64,7 @@ impl Study for Mutex {
         setup.holder = spec.mutex.holder.map(|node| spec.node("--holder", node)).transpose()?;
         if let Some(name) = &spec.mutex.quorum {
             setup.quorums = Arc::new(quorum::assignment("--quorum", name, spec.nodes)?);
+            setup.system = quorum::system("--quorum", name, Some(spec.nodes))?.kind().clone();
         }
         if meta(&spec.algorithm)?.shape == Shape::Tree && topology.is_tree() {
             setup.parents = Setup::along(topology).parents;
@@ -239,7 +240,7 @@ impl Observer<Command, Event> for Criteria {
                 self.wished[at] = Some(now);
                 self.first_wish.get_or_insert(now);
             }
-            Fact::Event(Event::Granted(_)) => {
+            Fact::Event(Event::Granted(_) | Event::Fenced(_)) => {
                 self.waiting -= 1;
                 self.inside = Some(at);
                 self.entries += 1;
@@ -254,6 +255,10 @@ impl Observer<Command, Event> for Criteria {
                     self.responses.add(now.since(wished));
                 }
                 self.left = (self.waiting > 0).then_some(now);
+            }
+            Fact::Event(Event::Lost) => {
+                self.wished[at] = None;
+                self.inside = self.inside.filter(|&inside| inside != at);
             }
             Fact::Crashed => {
                 let was_waiting = self.wished[at].take().is_some() && self.inside != Some(at);

@@ -144,6 +144,10 @@ impl Algorithm for RicartAgrawalaAcked {
         Ok(Config { delay_max, processing })
     }
 
+    fn watches(timer: Timer) -> bool {
+        timer == Timer::Answers
+    }
+
     fn boot(boot: Boot<'_, Self>) -> Self {
         let stamp = Stamp { time: 0, node: boot.me };
         let inside = boot.setup.holder == Some(boot.me);

@@ -153,6 +153,10 @@ impl Algorithm for TokenRing {
         Ok(Config { pace, regenerate, delay_max })
     }
 
+    fn watches(timer: Timer) -> bool {
+        timer != Timer::Pass
+    }
+
     fn boot(boot: Boot<'_, Self>) -> Self {
         let Config { pace, regenerate, delay_max } = *boot.config;
         let members = boot.view.members();

@@ -1,0 +1,59 @@
+//! What all nodes are told, and the algorithm among the members of a view.
+
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+
+use quorate_core::{Algorithm, NodeId, Scene, Shape, Topology};
+
+use crate::mutex::{Mutex, Setup};
+
+/// What all nodes are told when a run begins, and what does not change in it.
+#[derive(Debug)]
+pub(super) struct Given<A: Algorithm<Family = Mutex>> {
+    pub(super) setup: Setup,
+    pub(super) config: A::Config,
+}
+
+// It tells no two states of a run apart.
+impl<A: Algorithm<Family = Mutex>> PartialEq for Given<A> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<A: Algorithm<Family = Mutex>> Eq for Given<A> {}
+
+impl<A: Algorithm<Family = Mutex>> Hash for Given<A> {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl<A: Algorithm<Family = Mutex>> Given<A> {
+    /// The algorithm among so many members, with the options as given.
+    pub(super) fn as_given(&self, count: usize, holder: Option<NodeId>) -> Scene<A> {
+        let setup = self.setup.in_view(count, holder);
+        Scene::new(laid_out(A::META.shape, count, &setup), setup, self.config.clone())
+    }
+
+    /// The algorithm among so many members; options that make no sense there have their defaults.
+    pub(super) fn scene(&self, count: usize, holder: Option<NodeId>) -> Scene<A> {
+        let scene = self.as_given(count, holder);
+        match A::admit(&scene) {
+            Ok(()) => scene,
+            Err(_) => Scene { config: A::Config::default(), ..scene },
+        }
+    }
+}
+
+/// Members linked in the way that an algorithm needs.
+fn laid_out(shape: Shape, count: usize, setup: &Setup) -> Topology {
+    match shape {
+        Shape::Complete => Topology::complete(count),
+        Shape::Ring => Topology::ring(count),
+        Shape::TwoWayRing => Topology::ring(count).two_way(),
+        Shape::Tree | Shape::Graph => {
+            let edges = setup.parents.iter().filter_map(|(node, parent)| Some((node, (*parent)?)));
+            let edges: Vec<_> = edges.collect();
+            Topology::undirected(count, &edges).expect("each member has one parent among them")
+        }
+    }
+}
