@@ -11,9 +11,11 @@ use quorate_algorithms::group::Group;
 use quorate_algorithms::mutex::Mutex;
 use quorate_core::{Channels, Meta, OptionSpec, Shape, Timing};
 
+use crate::shell::{cargo, run_silently};
 use crate::source::read_text;
 
 const ALGORITHMS: &str = "docs/algorithms.md";
+const FAULTS: &str = "docs/faults.md";
 const README: &str = "README.md";
 const EXAMPLE: &str = "crates/quorate/examples/first.rs";
 
@@ -49,11 +51,19 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn generated(root: &Path) -> Result<[(&'static str, String); 2], String> {
+fn generated(root: &Path) -> Result<[(&'static str, String); 3], String> {
     let readme = read_text(root, README)?;
     let readme = put_between(&readme, "algorithms", &overview())?;
     let readme = put_between(&readme, "example", &example(&read_text(root, EXAMPLE)?))?;
-    Ok([(ALGORITHMS, algorithms()), (README, readme)])
+    Ok([(ALGORITHMS, algorithms()), (README, readme), (FAULTS, faults(root)?)])
+}
+
+/// What faults do, as tried just now. Run and not linked: the lab takes long to compile.
+fn faults(root: &Path) -> Result<String, String> {
+    let program = ["run", "--quiet", "--locked", "--profile", "ci", "--package", "quorate-cli"];
+    let mut command = cargo(root, &program);
+    command.args(["--", "compare", "faults", "--markdown"]);
+    run_silently(command)
 }
 
 /// Replaces what stands between the two markers of this name.

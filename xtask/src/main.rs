@@ -14,7 +14,7 @@ usage: cargo xtask CHORE
 
   verify         checks everything and writes nothing into the work tree; what CI runs
   fix            formats, applies lints, regenerates docs, rewrites golden files
-  docs           regenerates docs/algorithms.md and the generated parts of README.md
+  docs           regenerates docs/algorithms.md, docs/faults.md and parts of README.md
   docs --check   says whether they are up to date
   tidy           checks the rules of STYLE.md that no compiler knows
   bench NAME     measures against a reference: check or sim; or writes docs/states.md: states";

@@ -30,6 +30,7 @@ Examples:
   quorate sim election/chang-roberts --nodes 1000000 --initiators one
   quorate sim election/bully --nodes 5 --crash 5@0 --recover 5@20 --initiators nodes:1 --draw
   quorate sim mutex/raymond --over reliable --loss 0.2 --duplicate 0.2 --reorder 0.2
+  quorate sim mutex/raymond --over views --crash 1@5 --draw
   quorate sim election/bully --loss 0.1 --seed 7 --svg run.svg --trace run.jsonl
   quorate sim detector/heartbeat --nodes 5 --loss 0.1 --crash 3@500 --until 2000
   quorate sim group/ack-multicast --nodes 10 --senders 1 --messages 100 --loss 0.1
@@ -43,6 +44,7 @@ Examples:
   quorate check mutex/ricart-agrawala --nodes 3 --requests 2
   quorate check election/bully --crashes 1 --svg two-leaders.svg
   quorate check election/bully --crashes 1 --timers quiet
+  quorate check mutex/central --over views --crashes 1 --timers quiet
   quorate check election/chang-roberts --nodes 5 --criterion lowest --start step
   quorate check group/nack-multicast --senders 1 --losses 1 --timers quiet
 
@@ -55,7 +57,8 @@ Examples:
   quorate compare mutex --nodes 4,16,64,256 --svg messages.svg
   quorate compare election --nodes 8,32,128
   quorate compare election --topology random-tree --nodes 50
-  quorate compare detector --loss 0,0.01,0.1 --svg mistakes.svg";
+  quorate compare detector --loss 0,0.01,0.1 --svg mistakes.svg
+  quorate compare faults";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -119,9 +122,10 @@ pub(crate) struct SceneArguments {
     /// Do links keep the order? [default: as the algorithm needs]
     #[arg(long, value_enum)]
     pub(crate) channels: Option<Channels>,
-    /// What carries the messages: the network as it is, or reliable links over it, which send again
-    /// what is lost and keep the order. Where they have to, delays have no bound: give a generous
-    /// --delay-max to algorithms that need one
+    /// What carries the messages: the network as it is; reliable links over it, which send again what
+    /// is lost and keep the order (delays then have no bound: give a generous --delay-max to
+    /// algorithms that need one); or, for mutex, views: when a node crashes, the others agree on who
+    /// is left and who is inside, and start the algorithm anew
     #[arg(long, value_enum, default_value = "bare")]
     pub(crate) over: Over,
     /// Mutex: how often each node enters [default: 3; 1 for check]
@@ -226,7 +230,7 @@ pub(crate) struct SimArguments {
     /// The network is cut: 1,2|3,4@10..20
     #[arg(long, value_name = "A|B@FROM..TO")]
     pub(crate) partition: Vec<String>,
-    /// A failure detector tells of crashes after so long
+    /// A failure detector tells of crashes after so long [default: none; 3 over views]
     #[arg(long, value_name = "TIME")]
     pub(crate) detect: Option<String>,
     /// Stop at this time [default: when nothing happens any more; 1000 for detectors]
@@ -313,6 +317,9 @@ pub(crate) struct CompareArguments {
     /// Draw messages against nodes; of detectors, mistakes against losses
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    /// Faults: print the table as a document
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -320,6 +327,8 @@ pub(crate) enum FamilyName {
     Mutex,
     Election,
     Detector,
+    /// What loss and crashes do to mutual exclusion: bare, over reliable links, in views
+    Faults,
 }
 
 #[derive(Args, Debug)]
@@ -374,6 +383,7 @@ pub(crate) enum Channels {
 pub(crate) enum Over {
     Bare,
     Reliable,
+    Views,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -457,6 +467,7 @@ impl SceneArguments {
         spec.over = match self.over {
             Over::Bare => quorate_lab::Over::Bare,
             Over::Reliable => quorate_lab::Over::Reliable,
+            Over::Views => quorate_lab::Over::Views,
         };
         spec.mutex.requests = self.requests.unwrap_or(requests);
         spec.mutex.holder = self.holder;

@@ -3,7 +3,7 @@
 use indicatif::ProgressBar;
 use quorate_lab::BadInput;
 use quorate_lab::chart::Chart;
-use quorate_lab::compare::{Figure, detector, election, mutex};
+use quorate_lab::compare::{Figure, detector, election, faults, mutex};
 use serde_json::{Map, Value, json};
 
 use crate::Done;
@@ -31,7 +31,17 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Done, BadInput> {
         let reason = "only detectors are compared at losses of choice";
         return Err(BadInput::new("--loss", reason));
     }
+    if arguments.family != FamilyName::Faults && arguments.markdown {
+        let reason = "only the table of faults is printed as a document";
+        return Err(BadInput::new("--markdown", reason));
+    }
     match arguments.family {
+        FamilyName::Faults => {
+            no_choice(arguments)?;
+            let rows = faults::compare(&mut progress)?;
+            bar.finish_and_clear();
+            Ok(show_faults(arguments, &rows))
+        }
         FamilyName::Mutex => {
             let rows = mutex::compare(sizes, &mut progress)?;
             bar.finish_and_clear();
@@ -62,6 +72,47 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Done, BadInput> {
             finish(arguments, "detector", agree, &chart, json, || show_detectors(&rows))
         }
     }
+}
+
+/// Faults are tried at one size, and there is nothing to draw.
+fn no_choice(arguments: &CompareArguments) -> Result<(), BadInput> {
+    let CompareArguments { nodes, svg, .. } = arguments;
+    let given = [("--nodes", !nodes.is_empty()), ("--svg", svg.is_some())];
+    match given.iter().find(|(_, given)| *given) {
+        Some((argument, _)) => Err(BadInput::new(argument, "faults are tried at one size")),
+        None => Ok(()),
+    }
+}
+
+fn show_faults(arguments: &CompareArguments, rows: &[faults::Row]) -> Done {
+    let holds = rows.iter().all(faults::Row::holds);
+    if arguments.json {
+        let mut json = Map::new();
+        json.insert("nodes".into(), json!(faults::NODES));
+        json.insert("seeds".into(), json!(faults::SEEDS));
+        json.insert("rows".into(), rows.iter().map(faults::Row::json).collect());
+        json.insert("holds".into(), json!(holds));
+        output::print_json(&json);
+    } else if arguments.markdown {
+        output::print_line(faults::markdown(rows).trim_end());
+    } else {
+        let mut header = vec!["algorithm"];
+        header.extend(faults::TRIALS.map(|(_, heading, _)| heading));
+        let cells = rows.iter().map(|row| {
+            let mut cells = vec![row.algorithm.to_owned()];
+            cells.extend(row.fates.map(|fate| fate.word().to_owned()));
+            cells
+        });
+        output::print_line(&output::table(&header, cells.collect(), &[]));
+        output::print_line(&format!(
+            "\nthe worst that happened with {} seeds. loss: {} % of messages; rough: {} % lost, as many \
+             doubled and reordered.",
+            faults::SEEDS,
+            faults::LOSS * 100.0,
+            faults::ROUGH * 100.0,
+        ));
+    }
+    if holds { Done::Holds } else { Done::Violated }
 }
 
 /// Draws and prints.

@@ -2,6 +2,7 @@
 
 pub mod detector;
 pub mod election;
+pub mod faults;
 pub mod mutex;
 
 use quorate_core::Cost;

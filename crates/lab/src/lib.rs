@@ -28,7 +28,7 @@ pub use exhaust::{Exhausted, exhaust};
 pub use input::BadInput;
 pub use replay::{Difference, Replayed, replay};
 pub use simulate::{Simulated, Watch, simulate, simulate_many};
-pub use spec::{ChannelSpec, NODES_MAX, Over, PartitionSpec, Spec, TopologySpec};
+pub use spec::{ChannelSpec, DETECTION, NODES_MAX, Over, PartitionSpec, Spec, TopologySpec};
 pub use study::{Everywhere, Figures, Study, catalogue, meta, visit};
 
 /// Messages by kind, as in reports.

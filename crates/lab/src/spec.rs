@@ -22,6 +22,9 @@ const FIFO_LINKS_MAX: usize = 400_000_000;
 /// messages break it where every fifth is lost.
 const LOSSES_MAX: u32 = 6;
 
+/// After how long a failure detector speaks if nothing is said, where one is needed.
+pub const DETECTION: Span = Span::units(3);
+
 /// A run as data. What stands here is what stands in the header of its trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,7 +74,7 @@ pub struct Spec {
     /// Who comes up again when, in nanoseconds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recoveries: Vec<(u32, u64)>,
-    /// After how many nanoseconds a failure detector speaks.
+    /// After how many nanoseconds a failure detector speaks; in views, [`DETECTION`] if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detection: Option<u64>,
     /// When to stop, in nanoseconds; when nothing happens any more if not given.
@@ -124,6 +127,8 @@ pub enum Over {
     Bare,
     /// Links that send again what is lost, and keep the order.
     Reliable,
+    /// Views: when a node fails, the others agree on who is left, and start the algorithm anew.
+    Views,
 }
 
 impl Over {
@@ -217,6 +222,10 @@ impl Spec {
     fn topology(&self) -> Result<Topology, BadInput> {
         let bad = |bad| BadInput::new("--topology", bad);
         if let Some(election) = &self.mutex.tree_from {
+            if self.over == Over::Views {
+                let reason = "in views a tree is laid out anew among the members of each";
+                return Err(BadInput::new("--tree-from", reason));
+            }
             return crate::grown::tree(election, self);
         }
         let topology = match &self.topology {
@@ -224,11 +233,13 @@ impl Spec {
                 name.parse::<Named>().and_then(|named| named.build(self.nodes, self.seed))
             }
             Some(TopologySpec::Links(text)) => topology::read(text, Some(self.nodes)),
+            // Rings and trees are laid out anew in each view.
+            None if self.over == Over::Views => Ok(Topology::complete(self.nodes)),
             None => usual(meta(&self.algorithm)?.shape).build(self.nodes, self.seed),
         };
         let topology = topology.map_err(bad)?;
         Ok(match self.over {
-            Over::Bare => topology,
+            Over::Bare | Over::Views => topology,
             // Acknowledgements need a way back.
             Over::Reliable => topology.two_way(),
         })
@@ -244,7 +255,7 @@ impl Spec {
         let faulty = self.loss > 0.0 || self.reorder > 0.0 || !self.partitions.is_empty();
         Ok(match self.over {
             Over::Reliable if faulty => Settings::default().delay(latency_max, LOSSES_MAX),
-            Over::Bare | Over::Reliable => latency_max,
+            Over::Bare | Over::Reliable | Over::Views => latency_max,
         })
     }
 
@@ -324,10 +335,12 @@ impl Spec {
         let recovery = |&(node, at): &(u32, u64)| {
             self.node("--recover", node).map(|node| Recovery { node, at: Time(at) })
         };
+        // Without a detector no view would ever change.
+        let usual_detection = (self.over == Over::Views).then_some(DETECTION);
         Ok(Faults {
             crashes: self.crashes.iter().map(crash).collect::<Result<_, _>>()?,
             recoveries: self.recoveries.iter().map(recovery).collect::<Result<_, _>>()?,
-            detection: self.detection.map(Span),
+            detection: self.detection.map(Span).or(usual_detection),
         })
     }
 

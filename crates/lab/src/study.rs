@@ -3,7 +3,7 @@
 use quorate_algorithms::detector::Detector;
 use quorate_algorithms::election::Election;
 use quorate_algorithms::group::Group;
-use quorate_algorithms::mutex::Mutex;
+use quorate_algorithms::mutex::{InViews, Mutex};
 use quorate_algorithms::{Catalogued, Portable, Reliable, Visitor, nearest};
 use quorate_core::{Algorithm, Family, Meta, Span, Topology, Workload};
 use quorate_sim::{Observer, Report};
@@ -65,6 +65,12 @@ pub fn visit<V: Everywhere<R>, R>(spec: &Spec, visitor: V) -> Result<R, BadInput
     match spec.over {
         Over::Bare => visit_named(&spec.algorithm, visitor),
         Over::Reliable => visit_named(&spec.algorithm, OnReliable(visitor)),
+        Over::Views => {
+            let name = meta(&spec.algorithm)?.name;
+            let only = || format!("only mutex algorithms run in views, not {name}");
+            let found = Mutex::visit(name, OnViews(visitor));
+            found.unwrap_or_else(|| Err(BadInput::new("--over", only())))
+        }
     }
 }
 
@@ -97,6 +103,21 @@ impl<F: Family, V: Visitor<F>> Visitor<F> for OnReliable<V> {
         A::Msg: Portable,
     {
         self.0.visit::<Reliable<A>>()
+    }
+}
+
+/// Does the same with an algorithm of mutual exclusion in views.
+struct OnViews<V>(V);
+
+impl<V: Visitor<Mutex>> Visitor<Mutex> for OnViews<V> {
+    type Output = V::Output;
+
+    fn visit<A>(self) -> V::Output
+    where
+        A: Algorithm<Family = Mutex>,
+        A::Msg: Portable,
+    {
+        self.0.visit::<InViews<A>>()
     }
 }
 

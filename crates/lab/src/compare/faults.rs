@@ -1,0 +1,247 @@
+//! What faults do to the algorithms of mutual exclusion: on the bare network, over reliable links,
+//! and in views. As tried, with so many seeds each; the worst that happened counts.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use quorate_algorithms::Catalogued;
+use quorate_algorithms::mutex::Mutex;
+use quorate_core::trace::{Happening, Outcome, Record};
+use quorate_core::{Meta, NodeId, Span};
+use quorate_sim::Verdict;
+use serde_json::{Map, Value, json};
+
+use crate::{BadInput, Over, Spec, Watch, simulate};
+
+/// How many nodes there are.
+pub const NODES: usize = 5;
+/// With how many seeds each fault is tried.
+pub const SEEDS: u64 = 20;
+/// The probability that a message is lost, where nothing is done about it.
+pub const LOSS: f64 = 0.02;
+/// The probability that a message is lost, doubled, and reordered, where links mask that.
+pub const ROUGH: f64 = 0.2;
+/// A wish that is not granted by then is never granted: everything takes a few hundred units.
+const UNTIL: Span = Span::units(20_000);
+/// Longer than any delay, for those who rely on a bound where links send again.
+const DELAY_MAX: &str = "60s";
+/// Kept as published first: it deadlocks, faults or none.
+const DEADLOCKS: &str = "mutex/maekawa-basic";
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Fate {
+    /// All wishes of the living were granted, one after the other.
+    Fine,
+    /// Some wish was never granted.
+    Waits,
+    /// Two were inside, or were given tokens that do not grow.
+    Broken,
+}
+
+impl Fate {
+    /// As written in tables.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fine => "ok",
+            Self::Waits => "waits for ever",
+            Self::Broken => "two inside",
+        }
+    }
+}
+
+/// Something that is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trial {
+    /// What carries the messages.
+    pub over: Over,
+    /// What goes wrong.
+    pub fault: Fault,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Messages are lost.
+    Loss,
+    /// Messages are lost, doubled and reordered.
+    Rough,
+    /// Node 1 crashes: coordinator, arbiter, root, where the token begins.
+    First,
+    /// Who is inside crashes.
+    Holder,
+    /// Who wants to enter crashes.
+    Waiter,
+}
+
+/// The columns: their names in JSON and as headings, and what is tried.
+pub const TRIALS: [(&str, &str, Trial); 7] = [
+    ("bare_loss", "bare, loss", Trial { over: Over::Bare, fault: Fault::Loss }),
+    ("bare_node_1", "bare, node 1 crashes", Trial { over: Over::Bare, fault: Fault::First }),
+    ("bare_holder", "bare, holder crashes", Trial { over: Over::Bare, fault: Fault::Holder }),
+    ("reliable_rough", "reliable, rough", Trial { over: Over::Reliable, fault: Fault::Rough }),
+    ("views_holder", "views, holder crashes", Trial { over: Over::Views, fault: Fault::Holder }),
+    ("views_waiter", "views, waiter crashes", Trial { over: Over::Views, fault: Fault::Waiter }),
+    ("views_node_1", "views, node 1 crashes", Trial { over: Over::Views, fault: Fault::First }),
+];
+
+/// One algorithm.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Which.
+    pub algorithm: &'static str,
+    /// What happened, in the order of [`TRIALS`].
+    pub fates: [Fate; TRIALS.len()],
+}
+
+impl Row {
+    /// Did what masks a fault mask it? What deadlocks without faults still may.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let worst = if self.algorithm == DEADLOCKS { Fate::Waits } else { Fate::Fine };
+        let masked =
+            TRIALS.iter().zip(self.fates).filter(|((.., trial), _)| trial.over != Over::Bare);
+        masked.into_iter().all(|(_, fate)| fate <= worst)
+    }
+
+    /// The row as one JSON object.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let mut json = Map::new();
+        json.insert("algorithm".into(), json!(self.algorithm));
+        for ((name, ..), fate) in TRIALS.iter().zip(self.fates) {
+            json.insert((*name).into(), json!(fate.word()));
+        }
+        json.insert("holds".into(), json!(self.holds()));
+        Value::Object(json)
+    }
+}
+
+/// Tries everything with every algorithm. `progress` hears the name of each before it is tried.
+///
+/// # Errors
+/// None that can be helped: the arguments of all runs make sense.
+pub fn compare(progress: &mut dyn FnMut(&str, usize)) -> Result<Vec<Row>, BadInput> {
+    let mut rows = Vec::new();
+    for meta in Mutex::CATALOGUE {
+        progress(meta.name, NODES);
+        let mut fates = [Fate::Fine; TRIALS.len()];
+        for (fate, (.., trial)) in fates.iter_mut().zip(TRIALS) {
+            for seed in 1..=SEEDS {
+                *fate = (*fate).max(tried(meta, trial, seed)?);
+            }
+        }
+        rows.push(Row { algorithm: meta.name, fates });
+    }
+    Ok(rows)
+}
+
+fn tried(meta: &Meta, trial: Trial, seed: u64) -> Result<Fate, BadInput> {
+    let mut spec = Spec::new(meta.name, NODES);
+    (spec.seed, spec.over, spec.until) = (seed, trial.over, Some(UNTIL.0));
+    spec.latency = "uniform:0.5..1.5".to_owned();
+    spec.mutex.cs = Span::units(2).0;
+    match trial.fault {
+        Fault::Loss => spec.loss = LOSS,
+        Fault::Rough => {
+            (spec.loss, spec.duplicate, spec.reorder) = (ROUGH, ROUGH, ROUGH);
+            if meta.options.iter().any(|option| option.name == "delay-max") {
+                spec.options.insert("delay-max".to_owned(), DELAY_MAX.to_owned());
+            }
+        }
+        // At another moment with every seed.
+        Fault::First => spec.crashes = vec![(1, Span::UNIT.0 * seed / 2)],
+        Fault::Holder => spec.crashes = moment(&spec, seed)?.map_or(vec![], |m| vec![m.holder()]),
+        Fault::Waiter => spec.crashes = moment(&spec, seed)?.map_or(vec![], |m| m.waiter()),
+    }
+    let done = simulate(&spec, Watch::default())?;
+    let broken = |name: &str| {
+        let verdicts = &mut done.report.verdicts.iter();
+        verdicts.any(|(property, v)| *property == name && matches!(v, Verdict::Violated(..)))
+    };
+    Ok(if broken("safety") || broken("fencing") {
+        Fate::Broken
+    } else if broken("liveness") {
+        Fate::Waits
+    } else {
+        Fate::Fine
+    })
+}
+
+/// A moment in a run at which somebody is inside.
+struct Moment {
+    at: u64,
+    inside: NodeId,
+    waiting: BTreeSet<NodeId>,
+}
+
+impl Moment {
+    fn holder(&self) -> (u32, u64) {
+        (self.inside.number(), self.at)
+    }
+
+    fn waiter(&self) -> Vec<(u32, u64)> {
+        self.waiting.iter().take(1).map(|node| (node.number(), self.at)).collect()
+    }
+}
+
+/// Shortly after an entry of this run, an earlier or later one by the seed, while others wait. Up
+/// to there a run with a crash goes in the same way.
+fn moment(spec: &Spec, seed: u64) -> Result<Option<Moment>, BadInput> {
+    let nth = 1 + seed % (2 * NODES as u64);
+    let (mut entries, mut waiting, mut found) = (0, BTreeSet::new(), None);
+    let mut record = |record: Record| {
+        if let Happening::Command(text) = &record.input
+            && text == "Acquire"
+        {
+            waiting.insert(record.node);
+        }
+        let told = |effect: &Outcome| match effect {
+            Outcome::Emit(event) => event.starts_with("Granted") || event.starts_with("Fenced"),
+            _ => false,
+        };
+        if record.effects.iter().any(told) {
+            waiting.remove(&record.node);
+            entries += 1;
+            if entries == nth {
+                let at = record.at.0 + Span::UNIT.0 / 2;
+                found = Some(Moment { at, inside: record.node, waiting: waiting.clone() });
+            }
+        }
+    };
+    simulate(spec, Watch { record: Some(&mut record), progress: None })?;
+    Ok(found)
+}
+
+/// The table as a document.
+#[must_use]
+pub fn markdown(rows: &[Row]) -> String {
+    let mut text = format!(
+        "# What faults do to mutual exclusion\n\n\
+         <!-- Generated by `cargo xtask docs` from `quorate compare faults`. -->\n\n\
+         As tried: {NODES} nodes that always want to enter, three times each, message delays from a \
+         half to one\nand a half units, {SEEDS} seeds for each cell. The worst that happened counts:\n\n\
+         - **ok**: all wishes of the living were granted, one after the other;\n\
+         - **waits for ever**: some wish was never granted;\n\
+         - **two inside**: at the same time.\n\n\
+         Loss is {} % of all messages. Rough is {} % lost, {2} % doubled and {2} % reordered. Whoever is \
+         inside, or\nwaits, crashes shortly after an entry, another one with each seed; node 1 crashes at \
+         a different moment\nwith each. *Bare* is the algorithm as published, over the network as it is; \
+         *reliable* is\n`--over reliable`; *views* is `--over views`, where also each entry got a larger \
+         token than all before.\n\n",
+        LOSS * 100.0,
+        ROUGH * 100.0,
+        ROUGH * 100.0,
+    );
+    let headings = TRIALS.map(|(_, heading, _)| heading).join(" | ");
+    let _ = writeln!(text, "| algorithm | {headings} |\n|{}", "---|".repeat(TRIALS.len() + 1));
+    for Row { algorithm, fates } in rows {
+        let _ = writeln!(text, "| `{algorithm}` | {} |", fates.map(Fate::word).join(" | "));
+    }
+    let _ = write!(
+        text,
+        "\n`{DEADLOCKS}` is kept as published first, and deadlocks without any fault.\n"
+    );
+    text
+}

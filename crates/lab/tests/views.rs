@@ -1,0 +1,117 @@
+//! Every algorithm of mutual exclusion in views, with crashes of whoever is inside, of whoever
+//! waits, of node 1, of two one after the other, and with recoveries: no monitor may object. A
+//! failure says how to repeat it.
+
+use quorate_algorithms::Catalogued;
+use quorate_algorithms::mutex::Mutex;
+use quorate_core::{Meta, Span};
+use quorate_lab::trace_file::TraceFile;
+use quorate_lab::{Over, Simulated, Spec, Watch, replay, simulate};
+use quorate_sim::{Draw, Verdict};
+
+const RUNS_EACH: u64 = 150;
+/// Kept as published first: it deadlocks, so only its safety and its tokens are asked for.
+const DEADLOCKS: &str = "mutex/maekawa-basic";
+
+/// A run of this algorithm drawn from its number.
+fn draw(meta: &Meta, seed: u64) -> Spec {
+    let mut draw = Draw::new(seed, 17);
+    let mut spec = Spec::new(meta.name, 3 + draw.below(7) as usize);
+    (spec.seed, spec.over) = (seed, Over::Views);
+    let latencies = ["1", "uniform:0.1..2", "uniform:0..5", "exp:1"];
+    spec.latency = latencies[draw.below(4) as usize].to_owned();
+    spec.mutex.requests = 1 + draw.below(3) as u32;
+    spec.mutex.cs = draw.below(4 * Span::UNIT.0);
+    spec.mutex.load = ["heavy", "3", "20"][draw.below(3) as usize].to_owned();
+    let quorums = ["grid", "majority", "tree", "projective-plane", "crumbling-wall", "all"];
+    spec.mutex.quorum = Some(quorums[draw.below(6) as usize].to_owned());
+    let node = 1 + draw.below(spec.nodes as u64) as u32;
+    let at = draw.below(40 * Span::UNIT.0);
+    spec.crashes = match draw.below(5) {
+        0 => vec![(1, at)],
+        1 => {
+            // Who is inside from the beginning on leaves after `cs`; it does not get that far.
+            spec.mutex.holder = Some(node);
+            vec![(node, spec.mutex.cs / 2)]
+        }
+        // Of five or more a majority is left by two, whenever they crash.
+        2 if spec.nodes >= 5 => {
+            let other = 1 + node % spec.nodes as u32;
+            vec![(node, at), (other, at + draw.below(30 * Span::UNIT.0))]
+        }
+        3 => {
+            spec.recoveries = vec![(node, at + 1 + draw.below(40 * Span::UNIT.0))];
+            vec![(node, at)]
+        }
+        _ => vec![(node, at)],
+    };
+    // A token that always moves never rests: enough time for all wishes, and no more.
+    spec.until = Some(Span::units(20_000).0);
+    spec
+}
+
+fn run(spec: &Spec) -> Simulated {
+    simulate(spec, Watch::default()).expect("the arguments make sense")
+}
+
+fn is_content(spec: &Spec, done: &Simulated) -> bool {
+    let excused = |property: &str| spec.algorithm == DEADLOCKS && property == "liveness";
+    let mut verdicts = done.report.verdicts.iter();
+    verdicts.all(|(property, v)| !matches!(v, Verdict::Violated(..)) || excused(property))
+}
+
+#[test]
+fn every_algorithm_holds_in_views() {
+    for meta in Mutex::CATALOGUE {
+        let (mut changes, mut fenced) = (0, 0);
+        for seed in 0..RUNS_EACH {
+            let spec = draw(meta, seed);
+            let done = run(&spec);
+            let violations: Vec<_> = done.report.violations().collect();
+            assert!(is_content(&spec, &done), "{spec:?}: {violations:?}");
+            let kinds = &done.report.by_kind;
+            changes += u64::from(kinds.iter().any(|(kind, count)| *kind == "VIEW" && *count > 0));
+            fenced += u64::from(done.json["fencing"] == "ok");
+        }
+        assert!(changes > RUNS_EACH / 2, "{}: {changes} runs saw a change", meta.name);
+        assert!(fenced > RUNS_EACH / 2, "{}: {fenced} runs saw tokens", meta.name);
+    }
+}
+
+/// The same runs without views: what the views are for.
+#[test]
+fn on_the_bare_network_the_same_crashes_stop_the_others() {
+    for name in ["mutex/central", "mutex/ricart-agrawala", "mutex/raymond", "mutex/maekawa"] {
+        let metas = Mutex::CATALOGUE;
+        let meta = metas.iter().find(|meta| meta.name == name).expect("it is in the catalogue");
+        let bare = |seed| Spec { over: Over::Bare, ..draw(meta, seed) };
+        let stopped = (0..RUNS_EACH).filter(|&seed| !run(&bare(seed)).holds).count() as u64;
+        assert!(stopped > RUNS_EACH / 5, "{name}: {stopped}");
+    }
+}
+
+#[test]
+fn a_run_in_views_is_replayed_from_its_trace() {
+    let meta = quorate_lab::meta("mutex/naimi-trehel").expect("it is in the catalogue");
+    let spec = draw(meta, 3);
+    let mut records = Vec::new();
+    let mut record = |record| records.push(record);
+    simulate(&spec, Watch { record: Some(&mut record), progress: None }).expect("it runs");
+    let count = records.len();
+    let again = replay(&TraceFile { header: spec.header("sim"), records }).expect("it is a trace");
+    assert_eq!((again.records, again.difference), (count, None));
+}
+
+#[test]
+fn only_mutual_exclusion_runs_in_views() {
+    let mut spec = Spec::new("election/bully", 5);
+    spec.over = Over::Views;
+    let refused = simulate(&spec, Watch::default()).expect_err("it is an election");
+    let text = "--over: only mutex algorithms run in views, not election/bully";
+    assert_eq!(refused.to_string(), text);
+    let mut spec = Spec::new("mutex/raymond", 5);
+    (spec.over, spec.mutex.tree_from) = (Over::Views, Some("election/adoption".to_owned()));
+    let refused = simulate(&spec, Watch::default()).expect_err("there is no tree");
+    let text = "--tree-from: in views a tree is laid out anew among the members of each";
+    assert_eq!(refused.to_string(), text);
+}
