@@ -1,13 +1,11 @@
 //! What somebody else's system claims, as the header of its trace says, and the oracles for that.
 
-use std::sync::Arc;
-
 use quorate_algorithms::detector::{self, Detector};
 use quorate_algorithms::election::{self, Election};
 use quorate_algorithms::group::{self, Group, Order, Ordering};
 use quorate_algorithms::mutex::{self, Mutex};
 use quorate_core::trace::Outcome;
-use quorate_core::{Family, Monitor, NodeId, NodeSet, PerNode, Span};
+use quorate_core::{Family, Monitor, NodeId, NodeSet};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -116,19 +114,17 @@ impl Judged for Mutex {
     const NODES_MAX: usize = 1_000_000;
 
     fn named(event: &mutex::Event) -> Vec<NodeId> {
-        let mutex::Event::Granted(stamp) = event;
-        stamp.iter().map(|stamp| stamp.node).collect()
+        match event {
+            mutex::Event::Granted(stamp) => stamp.iter().map(|stamp| stamp.node).collect(),
+            mutex::Event::Fenced(_) | mutex::Event::Lost => Vec::new(),
+        }
     }
 
     fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
         let system = read::<Self, MutexSystem>(trace, |system| &system.claims)?;
-        let setup = mutex::Setup {
-            holder: system.holder.map(|number| node(trace, number)).transpose()?,
-            quorums: Arc::new(PerNode::new(0, |_| NodeSet::new())),
-            parents: Arc::new(PerNode::new(0, |_| None)),
-            delay_max: Span::UNIT,
-        };
-        let promise = mutex::Promise { fair: claimed(&system.claims, "fairness") };
+        let holder = system.holder.map(|number| node(trace, number)).transpose()?;
+        let setup = mutex::Setup { holder, ..mutex::Setup::new(0) };
+        let promise = mutex::Promise { fair: claimed(&system.claims, "fairness"), live: true };
         let monitor = Self::monitor(trace.header.nodes, &setup, &promise);
         Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
     }
@@ -157,7 +153,7 @@ impl Judged for Election {
     fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
         let system = read::<Self, ElectionSystem>(trace, |system| &system.claims)?;
         let nodes = trace.header.nodes;
-        let promise = election::Promise { everyone_told: system.everyone_told };
+        let promise = election::Promise { everyone_told: system.everyone_told, best_leads: false };
         let monitor = Self::monitor(nodes, &election::Setup::ascending(nodes), &promise);
         Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
     }
