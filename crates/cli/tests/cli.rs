@@ -554,3 +554,47 @@ fn detectors_are_compared_with_what_is_computed() {
     assert_eq!(report["rows"].as_array().unwrap().len(), 12);
     assert!(std::fs::read_to_string(folder.join("chart.svg")).unwrap().contains("mistakes"));
 }
+
+#[test]
+fn verify_judges_traces_of_ours_and_of_others() {
+    let folder = folder("verify");
+    for algorithm in ["mutex/token-ring", "election/bully", "group/abcast", "group/token-order"] {
+        quorate(&folder, &["sim", algorithm, "--trace", "ours"]);
+        let output = quorate(&folder, &["verify", "ours"]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(code(&output), 0, "{text}");
+        assert!(text.starts_with(&format!("holds: {algorithm}, 5 nodes, ")), "{text}");
+    }
+    let head = r#"{"quorate":1,"engine":"mine","algorithm":"mutex","nodes":2,"spec":{}}"#;
+    let enter = |node, time| {
+        let enters = r#""in":{"command":"Acquire"},"out":[{"emit":"Granted(None)"}]"#;
+        format!(r#"{{"t":{time}000000,"n":{node},{enters}}}"#)
+    };
+    let lines = [head.to_owned(), enter(1, 1), enter(2, 2), r#"{"end":true}"#.to_owned()];
+    std::fs::write(folder.join("foreign"), lines.join("\n")).unwrap();
+    let output = quorate(&folder, &["verify", "foreign"]);
+    assert_eq!(code(&output), 1);
+    let expected = "\
+safety is violated (line 3): node 2 enters while node 1 is inside
+mutex, 2 nodes, 2 records, 4 events
+  line 2  t=1 n1 Acquire
+  line 2  t=1 n1 Granted(None)
+  line 3  t=2 n2 Acquire
+  line 3  t=2 n2 Granted(None)
+";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    let report = json(&folder, &["verify", "foreign", "--json"]);
+    assert_eq!((&report["holds"], &report["family"]), (&false.into(), &"mutex".into()));
+    assert_eq!(report["violation"]["line"], 3);
+    assert_eq!(report["violation"]["evidence"][3]["text"], "Granted(None)");
+    std::fs::write(folder.join("cut"), lines[..2].join("\n")).unwrap();
+    for (file, complaint) in [
+        ("cut", "quorate: TRACE: cut: line 3: the trace is cut off: it has no end line\n"),
+        ("none", "quorate: TRACE: none: "),
+    ] {
+        let output = quorate(&folder, &["verify", file]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((code(&output), text.lines().count()), (2, 1));
+        assert!(text.starts_with(complaint), "{text}");
+    }
+}

@@ -157,36 +157,33 @@ impl<F: Study + Judged> Visitor<F> for Ours<'_> {
     }
 }
 
-fn judge<F: Judged>(trace: &TraceFile, oracles: Oracles<F>) -> Result<Verified, BadTrace> {
-    let Oracles { mut monitors, judged, remember_all } = oracles;
-    let mut limits = Limits::<F>::new(trace.header.nodes, remember_all);
-    let mut first = None;
-    let mut weigh = |violation: Violation, line| {
-        if first.is_none() && judged.contains(&violation.property) {
-            first = Some((violation, line));
-        }
-    };
+fn judge<F: Judged>(trace: &TraceFile, mut oracles: Oracles<F>) -> Result<Verified, BadTrace> {
+    let mut limits = Limits::<F>::new(trace.header.nodes, oracles.remember_all);
+    let mut first: Option<(Violation, usize)> = None;
     for (record, line) in trace.records.iter().zip(2..) {
         let facts = facts::<F>(record, trace.header.nodes);
         let facts = facts.map_err(|fault| BadTrace { line, fault })?;
         for fact in &facts {
             limits.count(record.node, fact).map_err(|fault| BadTrace { line, fault })?;
-            for monitor in &mut monitors {
-                if let Err(violation) = monitor.observe(record.node, fact.as_fact()) {
-                    weigh(violation, line);
-                }
+            for index in 0..oracles.monitors.len() {
+                let word = oracles.monitors[index].observe(record.node, fact.as_fact());
+                let broken = word.err().filter(|found| oracles.judge(found.property));
+                first = first.or(broken.map(|violation| (violation, line)));
             }
         }
     }
+    let ends = oracles.monitors.iter().filter_map(|monitor| monitor.settle().err());
+    let broken = ends.into_iter().find(|found| oracles.judge(found.property));
     let last = trace.records.len() + 2;
-    for monitor in &monitors {
-        if let Err(violation) = monitor.settle() {
-            weigh(violation, last);
-        }
-    }
-    let finding = first.map(|(violation, line)| evidence::show(&trace.records, violation, line));
-    let (records, events) = (trace.records.len(), limits.events);
-    Ok(Verified { family: F::NAME, records, events, judged, finding })
+    let first = first.or(broken.map(|violation| (violation, last)));
+    let properties = F::Monitor::PROPERTIES.iter().copied();
+    Ok(Verified {
+        family: F::NAME,
+        records: trace.records.len(),
+        events: limits.events,
+        judged: properties.filter(|property| oracles.judge(property)).collect(),
+        finding: first.map(|(found, line)| evidence::show(&trace.records, found, line)),
+    })
 }
 
 /// The most that oracles remember of what was before messages: 8 bytes each.

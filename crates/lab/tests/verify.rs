@@ -51,6 +51,11 @@ fn mutual_exclusion_is_judged() {
     let holder = r#"{"holder":2}"#;
     assert_eq!(found("mutex", holder, &entry), Some(("safety", 3)));
     assert_eq!(found("mutex", holder, &[&["2 ? Release"], &entry[..]].concat()), None);
+    let fenced = |second: &'static str| {
+        ["1 ? Acquire", "1 ! Fenced(1:5)", "1 ! Lost", "2 ? Acquire", second]
+    };
+    assert_eq!(found("mutex", "{}", &fenced("2 ! Fenced(2:1)")), None);
+    assert_eq!(found("mutex", "{}", &fenced("2 ! Fenced(1:4)")), Some(("fencing", 6)));
     let late = [
         "1 ? Acquire",
         "2 ? Acquire",
@@ -202,11 +207,13 @@ fn a_finding_shows_what_it_speaks_of() {
 /// What our own engines write is judged as they judged it.
 #[test]
 fn the_traces_of_all_our_algorithms_are_judged_as_by_the_simulator() {
+    let mut broken = Vec::new();
     for meta in catalogue() {
         for loss in [0.0, 0.2] {
             let mut spec = Spec::new(meta.name, 4);
             spec.loss = loss;
-            spec.until = Some(300_000_000);
+            // What lost something may never come to rest.
+            spec.until = (loss > 0.0).then_some(300_000_000);
             let mut records: Vec<Record> = Vec::new();
             let mut record = |record| records.push(record);
             let watch = Watch { record: Some(&mut record), progress: None };
@@ -215,12 +222,16 @@ fn the_traces_of_all_our_algorithms_are_judged_as_by_the_simulator() {
             let verified = verify(&trace).unwrap();
             let name = meta.name;
             assert_eq!(verified.finding.is_none(), simulated.holds, "{name} {loss}");
-            assert!(simulated.holds || loss > 0.0 || name == "mutex/maekawa-basic", "{name}");
+            if loss == 0.0 && !simulated.holds {
+                broken.push(name);
+            }
             let claimed = simulated.report.verdicts.iter();
             let claimed = claimed.filter(|(_, verdict)| verdict.word() != "not claimed");
             assert!(claimed.map(|(property, _)| *property).eq(verified.judged), "{name}");
         }
     }
+    // The one is kept with its deadlock, the other finds no leader where links go round in a circle.
+    assert_eq!(broken, ["mutex/maekawa-basic", "election/firewire"]);
 }
 
 #[test]
@@ -238,7 +249,7 @@ fn the_example_of_the_guide_is_judged() {
         r#"{"emit":"deliver 1:1"},{"emit":"deliver 2:1"}"#,
     );
     let finding = judge(&crossed).unwrap().finding.unwrap();
-    assert_eq!((finding.property, finding.line), ("total_order", 6));
+    assert_eq!((finding.property, finding.line), ("total_order", 5));
 }
 
 #[test]
@@ -265,7 +276,7 @@ fn what_cannot_be_judged_is_one_sentence_with_its_line() {
     assert_eq!(one("mutex", r#"{"holder":3}"#, &[]), nobody);
     assert_eq!(one("group", r#"{"members":[1,3]}"#, &[]), nobody);
     let claim = "line 1: \"speed\" is no property of family mutex; they are safety, liveness, \
-                 fairness";
+                 fairness, fencing";
     assert_eq!(one("mutex", r#"{"claims":["speed"]}"#, &[]), claim);
     let field = "line 1: the spec of a trace of family group cannot be read: unknown field \
                  `holder`, expected `members` or `claims`";

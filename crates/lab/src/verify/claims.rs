@@ -33,8 +33,9 @@ pub(super) trait Judged: Family {
 /// The oracles for a trace. What they find is weighed only where it is claimed.
 pub(super) struct Oracles<F: Family> {
     pub(super) monitors: Vec<F::Monitor>,
-    /// The properties that are claimed, in the order of the family.
-    pub(super) judged: Vec<&'static str>,
+    /// The properties that are claimed in so many words, in the order of the family. If none are,
+    /// those that the oracles say are claimed, which may depend on what happens.
+    pub(super) claimed: Option<Vec<&'static str>>,
     /// Do the oracles remember what was before a command, whatever it is?
     pub(super) remember_all: bool,
 }
@@ -42,19 +43,24 @@ pub(super) struct Oracles<F: Family> {
 impl<F: Family> Oracles<F> {
     /// One oracle, and all that it claims.
     pub(super) fn of(monitor: F::Monitor) -> Self {
-        let properties = F::Monitor::PROPERTIES.iter().copied();
-        let judged = properties.filter(|property| monitor.claims(property)).collect();
-        Self { monitors: vec![monitor], judged, remember_all: false }
+        Self { monitors: vec![monitor], claimed: None, remember_all: false }
     }
 
     /// Only what is claimed, where something is.
     fn restricted(mut self, claims: &Option<Claims>, always: &[&str]) -> Self {
-        if let Some(claims) = claims {
+        self.claimed = claims.as_ref().map(|claims| {
             let properties = F::Monitor::PROPERTIES.iter().copied();
-            let judged = properties.filter(|name| claims.has(name) || always.contains(name));
-            self.judged = judged.collect();
-        }
+            properties.filter(|name| claims.has(name) || always.contains(name)).collect()
+        });
         self
+    }
+
+    /// Is this judged, as far as can be said now?
+    pub(super) fn judge(&self, property: &str) -> bool {
+        match &self.claimed {
+            Some(claimed) => claimed.contains(&property),
+            None => self.monitors.iter().any(|monitor| monitor.claims(property)),
+        }
     }
 }
 

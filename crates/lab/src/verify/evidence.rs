@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn events_concern_what_they_speak_of() {
         let crossing = Named::by("node 3 delivers 1:1 before 2:1, others after it");
-        let concerns = |number, text| crossing.concerns(NodeId::at(number - 1), text);
+        let concerns = |number: usize, text| crossing.concerns(NodeId::at(number - 1), text);
         assert!(concerns(1, "multicast 1 total") && concerns(2, "multicast 1 total uniform"));
         assert!(!concerns(3, "multicast 1 total") && !concerns(1, "multicast 11 total"));
         assert!(concerns(2, "deliver 1:1") && !concerns(2, "deliver 1:11"));
