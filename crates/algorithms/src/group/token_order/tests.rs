@@ -1,3 +1,5 @@
+//! Costs, published runs, losses, every interleaving, and planted mistakes.
+
 use std::string::ToString;
 use std::vec::Vec;
 
