@@ -9,7 +9,7 @@ use quorate_lab::trace_file::TraceFile;
 use quorate_lab::{Over, Simulated, Spec, Watch, replay, simulate};
 use quorate_sim::{Draw, Verdict};
 
-const RUNS_EACH: u64 = 150;
+const RUNS_EACH: u64 = 2_000;
 /// Kept as published first: it deadlocks, so only its safety and its tokens are asked for.
 const DEADLOCKS: &str = "mutex/maekawa-basic";
 
@@ -74,7 +74,8 @@ fn every_algorithm_holds_in_views() {
             fenced += u64::from(done.json["fencing"] == "ok");
         }
         assert!(changes > RUNS_EACH / 2, "{}: {changes} runs saw a change", meta.name);
-        assert!(fenced > RUNS_EACH / 2, "{}: {fenced} runs saw tokens", meta.name);
+        // What deadlocks may do so before anybody enters.
+        assert!(fenced > RUNS_EACH / 4, "{}: {fenced} runs saw tokens", meta.name);
     }
 }
 
