@@ -469,6 +469,44 @@ fn elections_are_compared_and_their_trees_are_used() {
 }
 
 #[test]
+fn in_views_crashes_are_survived_and_tokens_grow() {
+    let folder = folder("views");
+    let sim = ["sim", "mutex/raymond", "--crash", "1@5", "--json"];
+    let bare = json(&folder, &sim);
+    assert_eq!((&bare["liveness"], &bare["fencing"]), (&"violated".into(), &"not claimed".into()));
+    let report = json(&folder, &[&sim[..], &["--over", "views"]].concat());
+    for property in ["safety", "liveness", "fencing"] {
+        assert_eq!(report[property], "ok", "{property}");
+    }
+    assert_eq!(report["over"], "views");
+    let check = ["check", "mutex/central", "--over", "views", "--crashes", "1", "--json"];
+    let report = json(&folder, &check);
+    assert_eq!((&report["result"], &report["states"]), (&"holds".into(), &4672.into()));
+    let refused = quorate(&folder, &["sim", "election/bully", "--over", "views"]);
+    let text = "--over: only mutex algorithms run in views, not election/bully";
+    assert!(String::from_utf8_lossy(&refused.stderr).contains(text));
+    assert_eq!(code(&refused), 2);
+}
+
+#[test]
+fn faults_are_masked_by_what_is_there_for_it() {
+    let folder = folder("faults");
+    let report = json(&folder, &["compare", "faults", "--json"]);
+    assert_eq!(report["holds"], true);
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 15);
+    let central = rows.iter().find(|row| row["algorithm"] == "mutex/central").unwrap();
+    for column in ["bare_loss", "bare_node_1", "bare_holder"] {
+        assert_eq!(central[column], "waits for ever", "{column}");
+    }
+    for column in ["reliable_rough", "views_holder", "views_waiter", "views_node_1"] {
+        assert_eq!(central[column], "ok", "{column}");
+    }
+    let refused = quorate(&folder, &["compare", "mutex", "--markdown"]);
+    assert_eq!(code(&refused), 2);
+}
+
+#[test]
 fn many_runs_print_their_distribution() {
     let arguments = [
         "sim",
