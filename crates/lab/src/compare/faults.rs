@@ -187,7 +187,9 @@ impl Moment {
 }
 
 /// Shortly after an entry of this run, an earlier or later one by the seed, while others wait. Up
-/// to there a run with a crash goes in the same way.
+/// to there a run with a crash goes in the same way. There is such a moment, unless the run
+/// deadlocks: a third of all entries come later, of more than one node, and whoever has left wishes
+/// again at once.
 fn moment(spec: &Spec, seed: u64) -> Result<Option<Moment>, BadInput> {
     let nth = 1 + seed % (2 * NODES as u64);
     let (mut entries, mut waiting, mut found) = (0, BTreeSet::new(), None);

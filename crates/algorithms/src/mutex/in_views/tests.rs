@@ -1,3 +1,5 @@
+//! Crashes, hand-made and exhaustive, of algorithms in views.
+
 use std::string::String;
 use std::vec::Vec;
 
