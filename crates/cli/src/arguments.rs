@@ -58,6 +58,7 @@ Examples:
   quorate compare election --nodes 8,32,128
   quorate compare election --topology random-tree --nodes 50
   quorate compare detector --loss 0,0.01,0.1 --svg mistakes.svg
+  quorate compare group --nodes 4,16 --loss 0,0.1 --svg packets.svg
   quorate compare faults";
 
 const VERIFY_EXAMPLES: &str = "\
@@ -301,10 +302,10 @@ pub(crate) struct CompareArguments {
     /// The family
     #[arg(value_enum)]
     pub(crate) family: FamilyName,
-    /// Mutex, election: how many nodes, one size after the other [default: 4,16,64]
+    /// Mutex, election, group: how many nodes, one size after the other [default: 4,16,64]
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     pub(crate) nodes: Vec<usize>,
-    /// Detector: the probability that a message is lost, one after the other [default:
+    /// Detector, group: the probability that a message is lost, one after the other [default:
     /// 0,0.01,0.05,0.1,0.2]
     #[arg(long, value_name = "P,P,…", value_delimiter = ',')]
     pub(crate) loss: Vec<f64>,
@@ -314,7 +315,7 @@ pub(crate) struct CompareArguments {
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw messages against nodes; of detectors, mistakes against losses
+    /// Draw messages against nodes; of groups, packets; of detectors, mistakes against losses
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Faults: print the table as a document
@@ -327,6 +328,7 @@ pub(crate) enum FamilyName {
     Mutex,
     Election,
     Detector,
+    Group,
     /// What loss and crashes do to mutual exclusion: bare, over reliable links, in views
     Faults,
 }

@@ -3,7 +3,7 @@
 use indicatif::ProgressBar;
 use quorate_lab::BadInput;
 use quorate_lab::chart::Chart;
-use quorate_lab::compare::{Figure, detector, election, faults, mutex};
+use quorate_lab::compare::{Figure, detector, election, faults, group, mutex};
 use serde_json::{Map, Value, json};
 
 use crate::Done;
@@ -27,14 +27,16 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Done, BadInput> {
         let reason = "only elections are compared on a topology of choice";
         return Err(BadInput::new("--topology", reason));
     }
-    if arguments.family != FamilyName::Detector && !arguments.loss.is_empty() {
-        let reason = "only detectors are compared at losses of choice";
+    let lossy = matches!(arguments.family, FamilyName::Detector | FamilyName::Group);
+    if !lossy && !arguments.loss.is_empty() {
+        let reason = "only detectors and groups are compared at losses of choice";
         return Err(BadInput::new("--loss", reason));
     }
     if arguments.family != FamilyName::Faults && arguments.markdown {
         let reason = "only the table of faults is printed as a document";
         return Err(BadInput::new("--markdown", reason));
     }
+    let losses = if arguments.loss.is_empty() { &LOSSES[..] } else { &arguments.loss };
     match arguments.family {
         FamilyName::Faults => {
             no_choice(arguments)?;
@@ -63,13 +65,19 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Done, BadInput> {
                 let reason = "links are independent, so detectors are compared at one size";
                 return Err(BadInput::new("--nodes", reason));
             }
-            let losses = if arguments.loss.is_empty() { &LOSSES[..] } else { &arguments.loss };
             let rows = detector::compare(losses, &mut progress)?;
             bar.finish_and_clear();
             let agree = rows.iter().all(detector::Row::agrees);
             let json = rows.iter().map(detector::Row::json).collect();
             let chart = detector::chart(&rows);
             finish(arguments, "detector", agree, &chart, json, || show_detectors(&rows))
+        }
+        FamilyName::Group => {
+            let rows = group::compare(sizes, losses, &mut progress)?;
+            bar.finish_and_clear();
+            let agree = rows.iter().all(group::Row::agrees);
+            let json = rows.iter().map(group::Row::json).collect();
+            finish(arguments, "group", agree, &group::chart(&rows), json, || show_groups(&rows))
         }
     }
 }
@@ -259,6 +267,48 @@ fn show(rows: &[mutex::Row]) {
         "\nlight, heavy: messages per entry when one at a time wants to enter, or everyone always. \
          delay/T: from an exit to the next entry.\nbusiest: messages handled per entry by the \
          busiest node. The last three columns are what happened when it was tried.",
+    );
+}
+
+fn show_groups(rows: &[group::Row]) {
+    let header = [
+        "algorithm",
+        "nodes",
+        "loss",
+        "packets",
+        "theory",
+        "messages",
+        "theory",
+        "data, order",
+        "theory",
+        "longest/T",
+        "theory",
+        "mean/T",
+        "nacks",
+        "repairs",
+        "buffer",
+        "promises",
+    ];
+    let cells = rows.iter().map(|row| {
+        let mut cells = vec![row.name(), row.nodes.to_string(), short(row.loss)];
+        for (_, figure) in row.figures() {
+            cells.extend(compared(figure));
+        }
+        cells.push(row.latency.map_or_else(|| "-".to_owned(), short));
+        cells.extend([row.nacks, row.repairs, row.buffer_max].map(short));
+        cells.push(match row.holds {
+            true => "ok".to_owned(),
+            false => output::paint(output::red(), "broken"),
+        });
+        cells
+    });
+    let numbers = [1, 2, 3, 5, 7, 9, 11, 12, 13, 14];
+    output::print_line(&output::table(&header, cells.collect(), &numbers));
+    output::print_line(
+        "\nthe last node sends. packets, messages, data and order, nacks, repairs: per multicast; a \
+         packet to several nodes is one packet and\nas many messages; data, order: without repairs, \
+         confirmations and upkeep. longest, mean: from sending to delivery, over all\nreceivers. \
+         buffer: the most messages that one node kept.",
     );
 }
 

@@ -413,6 +413,56 @@ fn mutual_exclusion_is_compared_with_what_is_published() {
 }
 
 #[test]
+fn group_communication_is_compared_with_what_is_published() {
+    let folder = folder("compare_group");
+    let arguments = ["compare", "group", "--nodes", "4,8", "--loss", "0,0.1", "--json"];
+    let output = quorate(&folder, &[&arguments[..], &["--svg", "a.svg"]].concat());
+    assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stdout));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let of = |name: &str, nodes: u64, loss: f64| {
+        let mine =
+            |row: &&Value| row["algorithm"] == name && row["nodes"] == nodes && row["loss"] == loss;
+        rows.iter().find(mine).unwrap_or_else(|| panic!("{name} {nodes} {loss}")).clone()
+    };
+    for nodes in [4, 8] {
+        let exact = [
+            ("group/ack-multicast", "sendings", nodes),
+            ("group/ack-multicast", "messages", 2 * (nodes - 1)),
+            ("group/ack-multicast", "latency_max", 1),
+            ("group/nack-multicast", "data_messages", nodes - 1),
+            ("group/srm", "data_messages", nodes - 1),
+            ("group/abcast", "messages", 3 * (nodes - 1)),
+            ("group/abcast", "latency_max", 3),
+            ("group/lamport-order", "messages", nodes * (nodes - 1)),
+        ];
+        for (name, figure, value) in exact {
+            let row = of(name, nodes, 0.0);
+            assert_eq!(row[figure]["measured"], value as f64, "{name} {figure}");
+            assert_eq!(row[figure]["agrees"], true, "{name} {figure}");
+        }
+        for name in ["group/nack-multicast", "group/srm"] {
+            let (quiet, lossy) = (of(name, nodes, 0.0), of(name, nodes, 0.1));
+            for figure in ["nacks", "repairs"] {
+                assert_eq!(quiet[figure], 0.0, "{name} {figure}");
+                assert!(lossy[figure].as_f64().unwrap() > 0.0, "{name} {figure}");
+            }
+            assert!(lossy["latency"].as_f64() > quiet["latency"].as_f64());
+        }
+    }
+    assert!(folder.join("a.svg").exists());
+    for (bad, sentence) in [
+        (&["group", "--loss", "0.9"], "--loss: 0.9 is not a probability from 0 to 0.5"),
+        (&["group", "--nodes", "1"], "--nodes: 1 is not a number of nodes from 2 to 256"),
+        (&["mutex", "--loss", "0.1"], "--loss: only detectors and groups"),
+    ] {
+        let output = quorate(&folder, &[&["compare"], &bad[..]].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(code(&output) == 2 && said.contains(sentence), "{said}");
+    }
+}
+
+#[test]
 fn published_flaws_are_found() {
     let folder = folder("flaws");
     let plane = "1,2,3,4\n2,5,8,11\n3,6,8,13\n4,6,10,11\n1,5,6,7\n2,6,9,12\n2,7,10,13\n1,8,9,10\n\

@@ -3,9 +3,11 @@
 pub mod detector;
 pub mod election;
 pub mod faults;
+pub mod group;
 pub mod mutex;
 
 use quorate_core::Cost;
+use serde_json::{Value, json};
 
 /// A figure as measured, and what is published of it.
 #[derive(Clone, PartialEq, Debug)]
@@ -39,6 +41,19 @@ impl Figure {
         let (measured, Theory { low, high, .. }) = (self.measured?, self.theory.as_ref()?);
         let slack = 1e-6 * high.abs().max(1.0);
         Some((low - slack..=high + slack).contains(&measured))
+    }
+
+    /// The figure as one JSON object.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let theory = self.theory.as_ref();
+        json!({
+            "measured": self.measured,
+            "formula": theory.map(|theory| &theory.formula),
+            "low": theory.map(|theory| theory.low),
+            "high": theory.map(|theory| theory.high),
+            "agrees": self.agrees(),
+        })
     }
 }
 

@@ -23,6 +23,9 @@ pub struct GroupSpec {
     /// How many nodes send, the first ones; all if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub senders: Option<usize>,
+    /// Who of them does not send after all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bystanders: Vec<u32>,
     /// How many messages each of them sends.
     pub messages: u32,
     /// In what order messages are asked to be delivered; as the algorithm does it if not given.
@@ -47,6 +50,7 @@ impl Default for GroupSpec {
     fn default() -> Self {
         Self {
             senders: None,
+            bystanders: Vec::new(),
             messages: 5,
             order: None,
             uniform: false,
@@ -157,7 +161,10 @@ impl Study for Group {
         if group.messages == 0 {
             return Err(BadInput::new("--messages", "0 is not a number of messages from 1 on"));
         }
-        let senders = some_of(spec, "--senders", group.senders)?;
+        let mut senders = some_of(spec, "--senders", group.senders)?;
+        for &number in &group.bystanders {
+            senders.remove(spec.node("--bystanders", number)?);
+        }
         let joins = changes(spec, "--join", &group.joins)?;
         if let Some((node, _)) = joins.iter().find(|(node, _)| setup.members.contains(*node)) {
             let reason = format!("node {node} is a member from the start");

@@ -121,7 +121,7 @@ impl Algorithm for Srm {
         options: options::SPECS,
         costs: &[
             Cost {
-                what: "DATA messages per multicast, no loss",
+                what: "messages per multicast, no loss, DATA only",
                 formula: "n-1",
                 value: |n| n - 1.0,
             },

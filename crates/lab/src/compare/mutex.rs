@@ -188,17 +188,7 @@ impl Row {
         json.insert("nodes".into(), json!(self.nodes));
         json.insert("quorum_size".into(), json!(self.quorum));
         for (name, figure) in self.figures() {
-            let theory = figure.theory.as_ref();
-            json.insert(
-                name.into(),
-                json!({
-                    "measured": figure.measured,
-                    "formula": theory.map(|theory| &theory.formula),
-                    "low": theory.map(|theory| theory.low),
-                    "high": theory.map(|theory| theory.high),
-                    "agrees": figure.agrees(),
-                }),
-            );
+            json.insert(name.into(), figure.json());
         }
         json.insert("load_max".into(), json!(self.load_max));
         json.insert("bystander_crash".into(), json!(self.bystander_crash.word()));

@@ -222,7 +222,7 @@ fn published_costs_are_as_measured() {
             let scene = scene(&named, count, analysed(2.0, 2.0, 1.0, 1.0));
             let users = users(&scene, &[1, 2], 3, 5.0);
             let log = testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {});
-            let data = cost("DATA messages per multicast, no loss")(count as f64) as u64;
+            let data = cost("messages per multicast, no loss, DATA only")(count as f64) as u64;
             assert_eq!((log.count("DATA"), log.report.messages), (6 * data, 6 * data));
         }
     }
