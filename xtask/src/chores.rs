@@ -149,7 +149,7 @@ pub(crate) fn tidy(root: &Path) -> Result<(), String> {
 
 /// Measures against a reference, in one run.
 pub(crate) fn bench(root: &Path, name: &str, rest: &[&str]) -> Result<(), String> {
-    let words = ["run", "--quiet", "--release", "--package", "quorate-bench", "--", name];
+    let words = ["run", "--quiet", "--profile", "fast", "--package", "quorate-bench", "--", name];
     let mut command = cargo(root, &words);
     command.args(rest);
     run(command)

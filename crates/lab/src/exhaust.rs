@@ -5,7 +5,7 @@ use quorate_check::{Counterexample, Outcome, Plan, Progress, Report, Timers, che
 use quorate_core::{Algorithm, Timing};
 use serde_json::{Map, Value, json};
 
-use crate::study::{Study, visit};
+use crate::study::{Study, visit_untimed};
 use crate::trace_file::TraceFile;
 use crate::{BadInput, Over, Spec};
 
@@ -49,7 +49,7 @@ pub fn exhaust(
         let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", spec.nodes);
         return Err(BadInput::new("--nodes", reason));
     }
-    let report = visit(spec, Exhaust { spec, plan, progress })?;
+    let report = visit_untimed(spec, Exhaust { spec, plan, progress })?;
     let mut json = Map::new();
     json.insert("algorithm".into(), json!(spec.algorithm));
     json.insert("nodes".into(), json!(spec.nodes));

@@ -63,8 +63,23 @@ pub fn catalogue() -> Vec<&'static Meta> {
 /// If there is none, with the name that was probably meant.
 pub fn visit<V: Everywhere<R>, R>(spec: &Spec, visitor: V) -> Result<R, BadInput> {
     match spec.over {
-        Over::Bare => visit_named(&spec.algorithm, visitor),
         Over::Reliable => visit_named(&spec.algorithm, OnReliable(visitor)),
+        Over::Bare | Over::Views => visit_untimed(spec, visitor),
+    }
+}
+
+/// As [`visit`], for visitors that have no clock, as reliable links need one.
+///
+/// # Errors
+/// As [`visit`], and if the run is over reliable links.
+pub(crate) fn visit_untimed<V: Everywhere<R>, R>(spec: &Spec, visitor: V) -> Result<R, BadInput> {
+    match spec.over {
+        Over::Bare => visit_named(&spec.algorithm, visitor),
+        Over::Reliable => {
+            let reason =
+                "reliable links read a clock, and in a check no time passes; simulate them";
+            Err(BadInput::new("--over", reason))
+        }
         Over::Views => {
             let name = meta(&spec.algorithm)?.name;
             let only = || format!("only mutex algorithms run in views, not {name}");

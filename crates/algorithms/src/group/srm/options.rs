@@ -6,7 +6,7 @@ use super::timing::{Bounds, Milli, Tuned, Wait};
 
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
-        name: "timers",
+        name: "waits",
         values: "fixed|adaptive",
         default: "fixed",
         help: "do the constants of the timers stay, or follow what earlier losses were like",
@@ -117,7 +117,7 @@ impl Config {
             None => None,
         };
         let config = Self {
-            adaptive: options.choice("timers", &[("fixed", false), ("adaptive", true)], false)?,
+            adaptive: options.choice("waits", &[("fixed", false), ("adaptive", true)], false)?,
             c1: factor(options, "c1")?.unwrap_or(usual.c1),
             c2: factor(options, "c2")?.unwrap_or(usual.c2),
             d1: factor(options, "d1")?,
@@ -183,7 +183,7 @@ mod tests {
     fn options_are_read_and_nonsense_is_refused_in_one_sentence() {
         let read = |given: &[(&str, &str)]| Config::read(&Options(given));
         assert_eq!(read(&[]), Ok(Config::default()));
-        let config = read(&[("c1", "0.5"), ("d2", "1"), ("window", "9"), ("timers", "adaptive")]);
+        let config = read(&[("c1", "0.5"), ("d2", "1"), ("window", "9"), ("waits", "adaptive")]);
         let config = config.unwrap();
         assert_eq!((config.c1, config.d1, config.d2), (Milli(500), None, Some(Milli(1000))));
         assert_eq!((config.window, config.adaptive), (9, true));
