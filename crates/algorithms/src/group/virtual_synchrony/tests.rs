@@ -1,3 +1,5 @@
+//! Costs, goldens, exhaustive checks and planted mistakes of virtual synchrony.
+
 use std::format;
 use std::string::String;
 use std::vec;
