@@ -58,7 +58,7 @@ impl Schedule {
         let joins = (0..joiners).map(|joiner| (members + joiner, 0)).collect::<Vec<_>>();
         let leaves = some(2, members, 0);
         let crashes = some(members as u64 / 2, members + joiners, 0);
-        let recoveries = crashes.iter().filter(|(node, _)| (seed + *node as u64) % 3 == 0);
+        let recoveries = crashes.iter().filter(|(node, _)| (seed + *node as u64).is_multiple_of(3));
         let recoveries = recoveries.map(|(node, at)| (*node, at + 1 + at % 37)).collect();
         let cuts = (0..below(3)).map(|_| {
             let side = (0..members).filter(|_| below(2) == 0).collect();

@@ -15,6 +15,7 @@ mod reading;
 mod svg;
 mod unicode;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use quorate_core::trace::Record;
@@ -222,6 +223,18 @@ impl fmt::Display for TooLarge {
 impl std::error::Error for TooLarge {}
 
 impl Picture {
+    /// Views that were installed, by number, and the bars that begin with them.
+    fn views(&self) -> BTreeMap<u64, Vec<&Bar>> {
+        let mut views: BTreeMap<u64, Vec<&Bar>> = BTreeMap::new();
+        for bar in self.bars.iter().filter(|bar| bar.phase == Phase::Member) {
+            let number = bar.text.split(' ').nth(1).and_then(|word| word.parse().ok());
+            if let Some(number) = number {
+                views.entry(number).or_default().push(bar);
+            }
+        }
+        views
+    }
+
     /// Reads a picture out of the trace of a run of so many nodes. Records that name other nodes
     /// are passed over.
     #[must_use]

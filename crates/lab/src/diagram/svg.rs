@@ -35,6 +35,11 @@ pub(super) const fn fill(phase: Phase) -> &'static str {
     }
 }
 
+/// The colour of the barrier that a view is.
+const BARRIER: &str = "#2E6B58";
+/// How far a barrier goes beyond the lines of its members.
+const BARRIER_ENDS: f64 = 13.0;
+
 pub(super) fn draw(picture: &Picture, style: &Style) -> String {
     let mut body = String::new();
     // Room for the arcs of what the first node sends to itself.
@@ -46,6 +51,7 @@ pub(super) fn draw(picture: &Picture, style: &Style) -> String {
     drawing.lines();
     let segments: Vec<_> = picture.arrows.iter().map(|arrow| drawing.segment(arrow)).collect();
     drawing.bars();
+    drawing.barriers();
     drawing.arrows(&segments);
     drawing.marks();
     for label in labels::place(picture, &drawing.layout, &segments) {
@@ -230,6 +236,36 @@ impl Drawing<'_> {
                  rx=\"1.5\" {}><title>{}</title></rect>",
                 fill(bar.phase),
                 escape(&title)
+            ));
+        }
+    }
+
+    /// Views, as barriers across the lines of their members: what is left of one was delivered in the
+    /// view before, by all who go through it.
+    fn barriers(&mut self) {
+        for (view, mut entries) in self.picture.views() {
+            entries.sort_by_key(|bar| bar.node);
+            let point = |bar: &&Bar| (self.layout.x(bar.from), self.layout.y(bar.node));
+            let points: Vec<(f64, f64)> = entries.iter().map(point).collect();
+            let (Some(&(first, top)), Some(&(last, bottom))) = (points.first(), points.last())
+            else {
+                continue;
+            };
+            let (top, bottom) = (top - BARRIER_ENDS, bottom + BARRIER_ENDS);
+            let mut path = format!("M{first:.1} {top:.1}");
+            for (x, y) in &points {
+                path += &format!("L{x:.1} {y:.1}");
+            }
+            let title = escape(&format!("view {view}"));
+            self.write(format_args!(
+                "<path d=\"{path}L{last:.1} {bottom:.1}\" stroke=\"{BARRIER}\" stroke-width=\"3\" \
+                 stroke-dasharray=\"7 3\" stroke-linejoin=\"round\" opacity=\"0.8\">\
+                 <title>{title}</title></path>"
+            ));
+            self.write(format_args!(
+                "<text x=\"{first:.1}\" y=\"{:.1}\" text-anchor=\"middle\" \
+                 font-size=\"{LABEL_PX:.0}\" fill=\"{BARRIER}\">{title}</text>",
+                top - 3.0
             ));
         }
     }
