@@ -39,7 +39,9 @@ fn run(spec: &Spec) -> Simulated {
 
 #[test]
 fn every_algorithm_holds_over_reliable_links() {
-    for meta in catalogue().into_iter().filter(|meta| meta.name != DEADLOCKS) {
+    // Detectors listen for silence: to have a late beat sent again is of no use to them.
+    let promises = |meta: &&Meta| meta.name != DEADLOCKS && meta.family() != "detector";
+    for meta in catalogue().into_iter().filter(promises) {
         let mut resent = 0;
         for seed in 0..RUNS_EACH {
             let spec = draw(meta, Over::Reliable, seed);

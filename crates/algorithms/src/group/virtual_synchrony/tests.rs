@@ -318,7 +318,7 @@ fn uniform_delivery_binds_the_dead_too() {
 fn mistakes_are_caught() {
     let (scene, users, plan) = crash_and_join(By::Majority);
     let (violation, _) = catch("DeliverBeforeFlushCompletes", &scene, &users, &plan);
-    assert_eq!(violation.property, "atomicity", "{violation}");
+    assert_eq!(violation.property, "view_synchrony", "{violation}");
     let (violation, _) = catch("InstallWithoutMissing", &scene, &users, &plan);
     assert_eq!(violation.property, "view_synchrony", "{violation}");
 }
