@@ -187,9 +187,7 @@ impl<A: Algorithm> Protocol for Reliable<A> {
     }
 
     fn on_liveness(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId, now: Liveness) {
-        if now == Liveness::Up {
-            self.lower(cx, |link, cx| link.wake(cx, peer));
-        }
+        self.lower(cx, |link, cx| link.on_liveness(cx, peer, now));
         self.tell_inner(cx, Input::Liveness { peer, now });
     }
 

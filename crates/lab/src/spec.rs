@@ -246,7 +246,7 @@ impl Spec {
     }
 
     /// How long a message takes at most, for algorithms that rely on such a bound. Over reliable
-    /// links there is none: it is what the links take if they lose [`LOSSES_MAX`] sendings in a row.
+    /// links there is none: it is what the links take if they lose `LOSSES_MAX` sendings in a row.
     ///
     /// # Errors
     /// If the latency is not said in a way that makes sense.

@@ -106,6 +106,9 @@ impl<M: Clone> Outgoing<M> {
             self.unacked.pop_front();
             self.first += 1;
         }
+        if let Progress::Some = progress {
+            self.rtt.calm_down();
+        }
         if let Some(took) = round_trip {
             self.rtt.measure(took);
         }

@@ -21,7 +21,7 @@ pub struct Bounds {
 pub(super) struct Rtt {
     /// None before the first measurement.
     measured: Option<Measured>,
-    /// How often the timeout was doubled since the last measurement.
+    /// How often the timeout was doubled since something new was acknowledged.
     doublings: u32,
 }
 
@@ -34,13 +34,12 @@ struct Measured {
 }
 
 impl Rtt {
-    /// A round trip took so long (2.2 and 2.3). It ends any back-off.
+    /// A round trip took so long (2.2 and 2.3).
     ///
     /// Only for messages that were sent once: of others nobody knows which sending was answered
     /// (Karn's rule, section 3).
     pub(super) fn measure(&mut self, took: Span) {
         let Span(took) = took;
-        self.doublings = 0;
         self.measured = Some(match &self.measured {
             None => Measured { smoothed: took, deviation: took / 2 },
             Some(Measured { smoothed, deviation }) => Measured {
@@ -48,6 +47,11 @@ impl Rtt {
                 smoothed: weighted(*smoothed, 7, took),
             },
         });
+    }
+
+    /// Something new was acknowledged: the peer answers, and the back-off ends.
+    pub(super) const fn calm_down(&mut self) {
+        self.doublings = 0;
     }
 
     /// The timer ran out: the next timeout is twice as long (5.5).
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_doubled_up_to_the_ceiling_until_something_is_measured() {
+    fn it_is_doubled_up_to_the_ceiling_until_something_is_acknowledged() {
         let mut rtt = Rtt::default();
         let mut waits = std::vec::Vec::new();
         for _ in 0..70 {
@@ -116,7 +120,7 @@ mod tests {
         }
         assert_eq!(waits[..5], [10.0, 20.0, 40.0, 80.0, 100.0]);
         assert_eq!(waits[69], 100.0);
-        rtt.measure(Span::units(2));
-        assert_eq!(rtt.timeout(&BOUNDS), Span::units(2 + 4));
+        rtt.calm_down();
+        assert_eq!(rtt.timeout(&BOUNDS), BOUNDS.initial);
     }
 }

@@ -2,7 +2,7 @@
 //! against the rate at which messages are lost.
 //!
 //! Links are independent of each other, so the number of nodes is always the same. Latency is
-//! constant, so that what a fixed timeout does can be computed; see [`Expected`].
+//! constant, so that what a fixed timeout does can be computed; see `Expected`.
 
 use quorate_core::{Span, Time};
 use serde_json::{Map, Value, json};
