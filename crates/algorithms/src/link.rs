@@ -67,14 +67,14 @@
 //!   in the same step carries it for nothing.
 //! - The window is fixed: there is no congestion control and no flow control.
 //! - No handshake. A session begins with the first frame. As long as a node has heard nothing from a
-//!   peer, it takes it to be in its first life; if it hears otherwise, the messages that wait are
-//!   sent again, to the life that there is.
+//!   peer, it takes it to be in its first life. When it hears of a later one, what is not
+//!   acknowledged is sent to that (step `reborn`, with how many messages): some of it may be meant
+//!   for it, by a sender that has learnt of the new life before the link has.
 //!
 //! # Known limits
-//! - When a peer comes up again, what it has not acknowledged is dropped (step `reborn`, with how
-//!   many): it was for the process that died. That process may have delivered some of it. A message
-//!   that is sent after the peer came up, but before anything was heard from its new life, is dropped
-//!   as well. A message to a life that died before it was heard from can reach the next one too.
+//! - "Once" is once per life: what a peer delivered just before it died, unacknowledged, its next
+//!   life gets again, and what was meant for the dead may reach the next life, as over a network that
+//!   is slow.
 //! - When window and queue are full, a message is refused ([`Refusal::Busy`]) and nothing changes.
 //! - Order is kept per link; nothing is said of messages over different links. Delays have no bound:
 //!   an algorithm that takes silence for death ([`Settings::delay`]) can be wrong.
@@ -345,9 +345,9 @@ impl<M: Message + 'static> Protocol for Link<M> {
 }
 
 impl<M: Message + 'static> Link<M> {
-    /// The link with a peer; with one not heard from yet, as if in its first life.
+    /// The link with a peer; with one not heard from yet, as in its first life.
     fn peer(&mut self, node: NodeId) -> &mut Peer<M> {
-        self.peers.entry(node).or_insert_with(|| Peer::new(0, false))
+        self.peers.entry(node).or_insert_with(Peer::new)
     }
 
     /// Puts a frame on its way; the acknowledgement that is owed rides on it.
@@ -431,14 +431,12 @@ impl<M: Message + 'static> Link<M> {
         body: &Body<M>,
     ) -> bool {
         let mine = self.incarnation;
-        let Peer { incarnation: theirs, heard, .. } = *self.peer(from);
+        let theirs = self.peer(from).incarnation;
         if session.from < theirs || session.to > mine {
             cx.trace("stale", &[("node", u64::from(from.number()))]);
             return false;
         }
-        if !heard {
-            self.meet(cx, from, session.from);
-        } else if session.from > theirs {
+        if session.from > theirs {
             self.begin_anew(cx, from, session.from);
         }
         if session.to < mine {
@@ -452,28 +450,21 @@ impl<M: Message + 'static> Link<M> {
         true
     }
 
-    /// A first word from a peer. If it is in a later life than was guessed, what is on its way will
-    /// not be taken: it is sent again to the life that there is.
-    fn meet(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, incarnation: u32) {
+    /// The peer is in a later life than was known: what it has not acknowledged is for that one.
+    fn begin_anew(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, incarnation: u32) {
         let peer = self.peer(from);
-        let guessed = core::mem::replace(&mut peer.incarnation, incarnation) == incarnation;
-        peer.heard = true;
-        if guessed {
-            return;
+        peer.incarnation = incarnation;
+        peer.incoming = peer::Incoming::new();
+        let open = peer.out.begin_anew();
+        cx.trace("reborn", &[("node", u64::from(from.number())), ("open", open.len() as u64)]);
+        cx.cancel_timer(Timer::Ack(from));
+        if open.is_empty() {
+            return cx.cancel_timer(Timer::Resend(from));
         }
-        for (number, msg) in peer.out.missing() {
-            cx.trace("readdress", &[("node", u64::from(from.number())), ("number", number)]);
+        for (number, msg) in open {
             self.transmit(cx, from, Body::Data { number, again: true, msg });
         }
-    }
-
-    /// The peer has crashed and come up again: what was for the dead process is dropped.
-    fn begin_anew(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, incarnation: u32) {
-        let old = core::mem::replace(self.peer(from), Peer::new(incarnation, true));
-        let dropped = old.out.unacked.len() + old.out.queue.len();
-        cx.trace("reborn", &[("node", u64::from(from.number())), ("dropped", dropped as u64)]);
-        cx.cancel_timer(Timer::Resend(from));
-        cx.cancel_timer(Timer::Ack(from));
+        self.start_timer(cx, from);
     }
 
     /// Moves the window on; false if the acknowledgement makes no sense.

@@ -12,18 +12,16 @@ use super::{Ack, Bounds};
 /// What a node knows of its link with one peer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Peer<M> {
-    /// The life of the peer that this session is with.
+    /// The life of the peer that this session is with: the latest one heard from, or the first.
     pub(super) incarnation: u32,
-    /// Something was heard from that life. Before that, the incarnation is a guess.
-    pub(super) heard: bool,
     pub(super) out: Outgoing<M>,
     pub(super) incoming: Incoming<M>,
 }
 
 impl<M: Clone> Peer<M> {
-    /// A session with this life of the peer, in which nothing has happened yet.
-    pub(super) fn new(incarnation: u32, heard: bool) -> Self {
-        Self { incarnation, heard, out: Outgoing::new(), incoming: Incoming::new() }
+    /// A session with the peer's first life, in which nothing has happened yet.
+    pub(super) fn new() -> Self {
+        Self { incarnation: 0, out: Outgoing::new(), incoming: Incoming::new() }
     }
 }
 
@@ -130,9 +128,14 @@ impl<M: Clone> Outgoing<M> {
         self.unacked.front_mut().map(|sent| (number, sent.repeat()))
     }
 
-    /// All messages that have not arrived, with their numbers, to be sent again.
-    pub(super) fn missing(&mut self) -> Vec<(u64, M)> {
-        self.repeat_where(|sent, _| !sent.arrived)
+    /// In a new session, all that is on its way with new numbers, to be sent again. What the dead
+    /// process had kept for later, it has not delivered.
+    pub(super) fn begin_anew(&mut self) -> Vec<(u64, M)> {
+        (self.first, self.timeouts) = (0, 0);
+        for sent in &mut self.unacked {
+            sent.arrived = false;
+        }
+        self.repeat_where(|_, _| true)
     }
 
     /// The messages that must be lost, with their numbers, to be sent again: the timeout was over
@@ -196,7 +199,7 @@ pub(super) enum Arrival {
 }
 
 impl<M> Incoming<M> {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { next: 0, early: BTreeMap::new(), owes_ack: false }
     }
 
