@@ -54,7 +54,7 @@ pub struct Membership<T: Tenant> {
     me: NodeId,
     life: Life,
     standing: Standing,
-    /// The last view that I know to be a member of.
+    /// The last view that I know of: one that I am a member of, or the one that left me out.
     view: Charter<T::Agreed>,
     /// Everybody who may be a member.
     everybody: NodeSet,
@@ -64,8 +64,8 @@ pub struct Membership<T: Tenant> {
     joiners: BTreeMap<NodeId, Life>,
     /// Lives that are over, the last one of each node: by a view without it, or by its own word.
     over: BTreeMap<NodeId, Life>,
-    /// Who wants to leave.
-    leavers: NodeSet,
+    /// Who wants to leave, in which life: also members of views that have not come here yet.
+    leavers: BTreeMap<NodeId, Life>,
     /// I have answered a FLUSH, or sent one, in this view.
     stopped: bool,
     /// How many changes I have coordinated in this view.
@@ -121,7 +121,7 @@ impl<T: Tenant> Membership<T> {
             down: NodeSet::new(),
             joiners: BTreeMap::new(),
             over: BTreeMap::new(),
-            leavers: NodeSet::new(),
+            leavers: BTreeMap::new(),
             stopped: false,
             rounds: 0,
             lead: None,
@@ -129,7 +129,7 @@ impl<T: Tenant> Membership<T> {
         }
     }
 
-    /// The last view that this node knows to be a member of.
+    /// The last view that this node knows of.
     pub const fn view(&self) -> &Charter<T::Agreed> {
         &self.view
     }
@@ -146,7 +146,11 @@ impl<T: Tenant> Membership<T> {
 
     /// Is this node on its way out?
     pub fn is_leaving(&self) -> bool {
-        self.leavers.contains(self.me)
+        self.leaves(&Member { node: self.me, life: self.life })
+    }
+
+    fn leaves(&self, member: &Member) -> bool {
+        self.leavers.get(&member.node) == Some(&member.life)
     }
 
     /// Is this member to be asked and counted on? One whose node came up again is dead.
@@ -163,12 +167,13 @@ impl<T: Tenant> Membership<T> {
         let last = self.over.entry(node).or_insert(life);
         *last = (*last).max(life);
         self.joiners.retain(|joiner, wish| *joiner != node || *wish > life);
+        self.leavers.retain(|leaver, wish| *leaver != node || *wish > life);
     }
 
     /// The most senior member that works; one that wants to leave only if all do.
     fn coordinator(&self) -> Option<NodeId> {
         let working = || self.view.members.iter().filter(|member| self.works(member));
-        let staying = working().find(|member| !self.leavers.contains(member.node));
+        let staying = working().find(|member| !self.leaves(member));
         staying.or_else(|| working().next()).map(|member| member.node)
     }
 
@@ -181,7 +186,7 @@ impl<T: Tenant> Membership<T> {
     }
 
     fn change_is_due(&self) -> bool {
-        let out = |member: &Member| !self.works(member) || self.leavers.contains(member.node);
+        let out = |member: &Member| !self.works(member) || self.leaves(member);
         self.view.members.iter().any(out) || self.newcomers().next().is_some()
     }
 
@@ -223,8 +228,8 @@ impl<T: Tenant> Membership<T> {
         view: Charter<T::Agreed>,
         ask: T::Ask,
     ) {
-        self.learn(cx, &view, None);
-        if view.id < self.view.id && self.is_member() {
+        self.hear_of(cx, &view, None);
+        if view.id < self.view.id {
             cx.trace("show a later view", &[("to", from.number().into())]);
             cx.send(from, Msg::View { view: self.view.clone(), state: None });
         } else if view.id != self.view.id || !self.has_seat(&view) {
@@ -340,7 +345,7 @@ impl<T: Tenant> Membership<T> {
     fn next_view(&self, agreed: T::Agreed) -> Charter<T::Agreed> {
         let answers = self.lead.as_ref().map(|lead| &lead.answers);
         let answer = |node| answers.and_then(|answers| answers.get(&node));
-        let stays = |member: &&Member| !self.leavers.contains(member.node);
+        let stays = |member: &&Member| !self.leaves(member);
         let old = self.view.members.iter().filter(stays);
         let stateful = |member: &&Member| {
             member.node == self.me || matches!(answer(member.node), Some(Some(_)))
@@ -349,8 +354,12 @@ impl<T: Tenant> Membership<T> {
         let waiting = old.filter(|member| matches!(answer(member.node), Some(None))).copied();
         let newcomers: Vec<Member> = waiting.chain(self.newcomers()).collect();
         let fresh = newcomers.iter().map(|member| member.node).collect();
-        let departed = |node: &NodeId| *node == self.me || answer(*node).is_some();
-        let departed = self.leavers.iter().filter(departed).collect();
+        let departed = |member: &&Member| {
+            let asked = member.node == self.me || answer(member.node).is_some();
+            asked && self.leaves(member)
+        };
+        let departed =
+            self.view.members.iter().filter(departed).map(|member| member.node).collect();
         members.extend(newcomers);
         Charter { id: ViewId(self.view.id.0 + 1), members, fresh, departed, agreed: Some(agreed) }
     }
@@ -358,6 +367,11 @@ impl<T: Tenant> Membership<T> {
     /// The authority has decided: announce it, whoever had proposed it.
     fn decided(&mut self, cx: &mut Ctx<'_, Self>, decided: Option<Charter<T::Agreed>>) {
         let Some(view) = decided.filter(|view| view.id > self.view.id) else { return };
+        self.announce(cx, &view);
+        self.learn(cx, &view, None);
+    }
+
+    fn announce(&self, cx: &mut Ctx<'_, Self>, view: &Charter<T::Agreed>) {
         let before = self.view.others(self.me);
         let known = |node: &NodeId| !view.fresh.contains(*node) && !self.down.contains(*node);
         let mut audience: NodeSet = before.iter().filter(known).collect();
@@ -366,7 +380,20 @@ impl<T: Tenant> Membership<T> {
         if !audience.is_empty() {
             cx.multicast(audience, Msg::View { view: view.clone(), state: None });
         }
-        self.learn(cx, &view, None);
+    }
+
+    /// Somebody else shows a view. Whoever coordinates the change to it announces it: it may never
+    /// hear of the decision itself.
+    fn hear_of(
+        &mut self,
+        cx: &mut Ctx<'_, Self>,
+        view: &Charter<T::Agreed>,
+        state: Option<T::State>,
+    ) {
+        if self.lead.is_some() && view.id > self.view.id {
+            self.announce(cx, view);
+        }
+        self.learn(cx, view, state);
     }
 
     /// Takes note of a view that was decided.
@@ -402,7 +429,7 @@ impl<T: Tenant> Membership<T> {
             }
             Standing::Member if view.departed.contains(self.me) => self.leave(cx, view),
             Standing::Joining => {}
-            Standing::Member | Standing::Waiting => self.drop_out(cx),
+            Standing::Member | Standing::Waiting => self.drop_out(cx, Some(view)),
         }
     }
 
@@ -412,12 +439,10 @@ impl<T: Tenant> Membership<T> {
             self.end(member);
         }
         (self.stopped, self.rounds, self.lead) = (false, 0, None);
-        let Self { joiners, leavers, .. } = self;
-        joiners.retain(|node, life| {
+        self.joiners.retain(|node, life| {
             let seat = view.members.iter().find(|member| member.node == *node);
             seat.is_none_or(|member| member.life < *life)
         });
-        *leavers = leavers.iter().filter(|&node| view.rank(node).is_some()).collect();
     }
 
     fn install(
@@ -457,18 +482,22 @@ impl<T: Tenant> Membership<T> {
     fn leave(&mut self, cx: &mut Ctx<'_, Self>, view: &Charter<T::Agreed>) {
         cx.trace("leave", &[("view", self.view.id.0)]);
         self.standing = Standing::Outside;
-        self.leavers.remove(self.me);
         self.life.stay += 1;
-        (self.stopped, self.lead) = (false, None);
+        self.move_to(view);
         cx.emit(Event::Left(Some(view.clone())));
     }
 
     /// The others go on without this node: it starts over as a new member.
-    fn drop_out(&mut self, cx: &mut Ctx<'_, Self>) {
+    fn drop_out(&mut self, cx: &mut Ctx<'_, Self>, view: Option<&Charter<T::Agreed>>) {
         let told = self.standing == Standing::Member;
+        let leaving = self.is_leaving();
+        self.leavers.remove(&self.me);
         (self.stopped, self.lead) = (false, None);
         self.life.stay += 1;
-        if self.leavers.remove(self.me) {
+        if let Some(view) = view {
+            self.move_to(view);
+        }
+        if leaving {
             cx.trace("leave without a farewell", &[("view", self.view.id.0)]);
             self.standing = Standing::Outside;
             cx.emit(Event::Left(None));
@@ -487,6 +516,15 @@ impl<T: Tenant> Membership<T> {
         let mut others = self.everybody.clone();
         others.remove(self.me);
         cx.multicast(others, Msg::Join(Member { node: self.me, life: self.life }));
+    }
+
+    fn ask_to_leave(&self, cx: &mut Ctx<'_, Self>) {
+        cx.trace("ask to leave", &[("view", self.view.id.0)]);
+        let others = self.view.others(self.me);
+        let others: NodeSet = others.iter().filter(|node| !self.down.contains(*node)).collect();
+        if !others.is_empty() {
+            cx.multicast(others, Msg::Leave(self.life));
+        }
     }
 
     /// Notes who wants to join. Says whether that is news.
@@ -532,7 +570,7 @@ impl<T: Tenant> Membership<T> {
         let Self { view, down, .. } = self;
         let mut settled = view.members.iter().filter(|member| !view.fresh.contains(member.node));
         if self.standing == Standing::Waiting && settled.all(|member| down.contains(member.node)) {
-            self.drop_out(cx);
+            self.drop_out(cx, None);
         }
     }
 }
@@ -566,12 +604,8 @@ impl<T: Tenant> Protocol for Membership<T> {
                 Ok(())
             }
             (Command::Leave, Standing::Member) if !self.is_leaving() => {
-                cx.trace("ask to leave", &[("view", self.view.id.0)]);
-                self.leavers.insert(self.me);
-                let others = self.view.others(self.me);
-                if !others.is_empty() {
-                    cx.multicast(others, Msg::Leave);
-                }
+                self.leavers.insert(self.me, self.life);
+                self.ask_to_leave(cx);
                 self.consider(cx);
                 Ok(())
             }
@@ -583,19 +617,22 @@ impl<T: Tenant> Protocol for Membership<T> {
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg<T>) {
         match msg {
             Msg::Join(joiner) => self.on_join(cx, from, joiner),
-            Msg::Leave if self.view.rank(from).is_some() => {
+            Msg::Leave(life) if self.is_over(Member { node: from, life }) => {
+                cx.trace("show that it is out", &[("to", from.number().into())]);
+                cx.send(from, Msg::View { view: self.view.clone(), state: None });
+            }
+            Msg::Leave(life) => {
                 cx.trace("note a wish to leave", &[("of", from.number().into())]);
-                self.leavers.insert(from);
+                self.leavers.insert(from, life);
                 self.consider(cx);
             }
-            Msg::Leave => cx.trace("foreign", &[("of", from.number().into())]),
             Msg::Flush { round, view, ask } => self.on_flush(cx, from, round, view, ask),
             Msg::FlushOk { view, round, report, joiners } => {
                 self.pass_over_reborn(cx, joiners);
                 self.on_flush_ok(cx, from, (view, round), report);
             }
             Msg::View { view, state } => {
-                self.learn(cx, &view, state);
+                self.hear_of(cx, &view, state);
                 self.disown(cx, &view);
             }
             Msg::Gone(life) => {
@@ -621,6 +658,10 @@ impl<T: Tenant> Protocol for Membership<T> {
                 cx.trace("take for dead", &[("peer", peer.number().into())]);
                 self.down.insert(peer);
                 self.give_up_waiting(cx);
+                // Whoever is dead may have been about to say that this node is out.
+                if self.is_leaving() {
+                    self.ask_to_leave(cx);
+                }
                 self.without(cx, peer);
             }
             Liveness::Up => {

@@ -115,7 +115,8 @@ impl<D: Content + 'static> Majority<D> {
         }
     }
 
-    /// Takes part in one's own attempt, as all members do.
+    /// Takes part in one's own attempt, as all members do. Its ballot is above all that it has
+    /// promised.
     fn begin(&mut self, me: NodeId, post: &mut Vec<Post<MajorityMsg<D>>>) -> Option<Charter<D>> {
         let attempt = self.attempt.as_mut()?;
         let ballot = attempt.ballot;
@@ -150,9 +151,13 @@ impl<D: Content + 'static> Majority<D> {
     ) -> Option<Charter<D>> {
         let attempt = self.attempt.as_mut()?;
         let Attempt { ballot, next, reach, accepts, .. } = attempt;
-        *accepts = Some([me].into_iter().collect());
-        self.promised = Some(*ballot);
-        self.accepted = Some((*ballot, next.clone()));
+        // Since it began, this member may have promised somebody else not to.
+        let may = self.promised.is_none_or(|promised| promised <= *ballot);
+        *accepts = Some([me].into_iter().filter(|_| may).collect());
+        if may {
+            self.promised = Some(*ballot);
+            self.accepted = Some((*ballot, next.clone()));
+        }
         let accept = || MajorityMsg::Ballot(self.deciding, *ballot, Step::Accept(next.clone()));
         post.extend(reach.iter().map(|node| (node, accept())));
         self.decided()
@@ -241,7 +246,8 @@ impl<D: Content + 'static> Majority<D> {
         if senior && attempt.reach.contains(promised.proposer) {
             return None;
         }
-        attempt.ballot.round = promised.round + 1;
+        let known = self.promised.map_or(promised.round, |mine| mine.round.max(promised.round));
+        attempt.ballot.round = known + 1;
         (attempt.promises, attempt.accepts) = (NodeSet::new(), None);
         self.begin(me, post)
     }
@@ -294,5 +300,56 @@ impl<D: Content + 'static> Authority<D> for Majority<D> {
         };
         post.extend(self.vote(view, (id, ballot), accept).map(|msg| (from, msg)));
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::Life;
+
+    fn charter(id: u64, nodes: &[usize]) -> Charter<()> {
+        let members =
+            nodes.iter().map(|&index| Member { node: NodeId::at(index), life: Life::default() });
+        let empty = NodeSet::new();
+        Charter {
+            id: ViewId(id),
+            members: members.collect(),
+            fresh: empty.clone(),
+            departed: empty,
+            agreed: None,
+        }
+    }
+
+    /// Node 3 proposes, then promises node 2 to take nothing below its ballot. When its own quorum
+    /// of promises is complete, it must not accept its own proposal: node 2 counts on that.
+    #[test]
+    fn a_proposer_keeps_the_promises_that_it_has_made_since() {
+        let view = charter(1, &[0, 1, 2, 3]);
+        let [first, second, me] = [0, 1, 2].map(NodeId::at);
+        let mut majority = Majority::default();
+        let mut post = Vec::new();
+        let proposal =
+            Proposal { next: charter(2, &[2]), reach: [first, second].into_iter().collect() };
+        let electorate = Electorate { me, members: &view.members };
+        assert_eq!(majority.propose(electorate, proposal, &mut post), None);
+        let Some(Attempt { ballot: mine, .. }) = majority.attempt.clone() else {
+            panic!("{post:?}")
+        };
+        let other = Ballot { round: mine.round, juniors: 3, proposer: second };
+        let say = |ballot, step| MajorityMsg::Ballot(ViewId(2), ballot, step);
+        let mut hear = |majority: &mut Majority<()>, from, msg| {
+            post.clear();
+            let decided = majority.on_message(me, Some(&view), from, msg, &mut post);
+            (decided, post.clone())
+        };
+        let promise = say(other, Step::Promise(None));
+        let answer = hear(&mut majority, second, say(other, Step::Prepare));
+        assert_eq!(answer, (None, [(second, promise)].into()));
+        let accept = say(mine, Step::Accept(charter(2, &[2])));
+        let asked = hear(&mut majority, first, say(mine, Step::Promise(None)));
+        assert_eq!(asked, (None, [(first, accept.clone()), (second, accept)].into()));
+        assert_eq!((majority.promised, majority.accepted.clone()), (Some(other), None));
+        assert_eq!(hear(&mut majority, first, say(mine, Step::Accepted)), (None, Vec::new()));
     }
 }

@@ -111,8 +111,8 @@ impl<D> Charter<D> {
 pub enum Msg<T: Tenant> {
     /// This one wants to be a member.
     Join(Member),
-    /// I do not want to be a member any more.
-    Leave,
+    /// I do not want to be a member any more, in this life.
+    Leave(Life),
     /// Stop; what do you know?
     Flush {
         /// Which of the coordinator's changes this is.
@@ -150,7 +150,7 @@ impl<T: Tenant> Message for Msg<T> {
     fn kind(&self) -> &'static str {
         match self {
             Self::Join(_) => "JOIN",
-            Self::Leave => "LEAVE",
+            Self::Leave(_) => "LEAVE",
             Self::Flush { .. } => "FLUSH",
             Self::FlushOk { .. } => "FLUSH-OK",
             Self::View { .. } => "VIEW",
