@@ -348,7 +348,9 @@ where
         if let Some(after) = self.outside.faults.detection.filter(|_| A::LISTENS.liveness) {
             let at = self.outside.now + after;
             for peer in NodeId::first(self.nodes.len()).filter(|&peer| peer != node) {
-                if !self.outside.is_up(peer) || self.outside.is_cut(peer, node) {
+                // As for all others, a cut that will be over goes unnoticed.
+                let cut = self.outside.cut_until(peer, node).is_some_and(|until| until > at);
+                if !self.outside.is_up(peer) || cut {
                     let event = Event::Detect { node, peer, now: Liveness::Down };
                     self.outside.agenda.push(at.0, event);
                 }
