@@ -4,6 +4,7 @@
 pub mod abcast;
 pub mod ack_multicast;
 mod delivery;
+pub mod extended_virtual_synchrony;
 pub mod lamport_order;
 pub mod nack_multicast;
 mod senders;
@@ -18,6 +19,7 @@ mod total_fixtures;
 pub mod virtual_synchrony;
 
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -28,6 +30,7 @@ use quorate_core::{Family, NodeId, NodeSet, PerNode, Span, Topology, ViewId};
 pub use abcast::Abcast;
 pub use ack_multicast::AckMulticast;
 pub use delivery::Delivery;
+pub use extended_virtual_synchrony::ExtendedVirtualSynchrony;
 pub use lamport_order::LamportOrder;
 pub use nack_multicast::NackMulticast;
 pub use senders::{Pattern, Senders};
@@ -46,6 +49,7 @@ crate::catalogue::catalogue! { Group:
     LamportOrder,
     TokenOrder,
     VirtualSynchrony,
+    ExtendedVirtualSynchrony,
 }
 
 /// The family of group communication.
@@ -118,6 +122,12 @@ pub enum Event {
         members: Arc<[NodeId]>,
         /// What the group has delivered so far, as you know it or were told at joining.
         state: History,
+    },
+    /// The view is over, but these members go on together: what is delivered from now on, until the
+    /// next view, is delivered to all of them. Of the other members nothing is known.
+    Transitional {
+        /// Who goes on together.
+        members: Arc<[NodeId]>,
     },
     /// You are no member any more, as you wished.
     Left,
@@ -193,10 +203,21 @@ pub struct Promise {
     pub order: Ordering,
     /// All working members deliver a message or none does.
     pub atomic: bool,
-    /// Members agree on a sequence of views; messages stay within them.
-    pub views: bool,
+    /// How members agree on who they are.
+    pub views: Views,
     /// What a working member sends, all working members deliver in the end.
     pub live: bool,
+}
+
+/// How members agree on who they are. Messages stay within views, where there are any.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Views {
+    /// Not at all.
+    None,
+    /// On one sequence of views; who is cut off from it is no member.
+    Primary,
+    /// Among those who reach each other: every part of the network has views of its own.
+    Partitionable,
 }
 
 /// In what order messages are delivered.
@@ -321,13 +342,23 @@ impl fmt::Debug for Event {
         match self {
             Self::Delivered(id) => write!(f, "deliver {id:?}"),
             Self::Installed { view: ViewId(view), members, state } => {
-                let members: Vec<_> = members.iter().map(|member| format!("{member}")).collect();
-                write!(f, "install {view} {} {state:?}", members.join(","))
+                write!(f, "install {view} {} {state:?}", list(members))
             }
+            Self::Transitional { members } => write!(f, "transition {}", list(members)),
             Self::Left => f.write_str("left"),
             Self::Excluded => f.write_str("excluded"),
         }
     }
+}
+
+fn list(members: &[NodeId]) -> String {
+    let members: Vec<_> = members.iter().map(|member| format!("{member}")).collect();
+    members.join(",")
+}
+
+fn read_list(text: &str) -> Result<Arc<[NodeId]>, NotAWord> {
+    let member = |word: &str| word.parse().ok().and_then(NodeId::new).ok_or(NotAWord);
+    text.split(',').map(member).collect()
 }
 
 impl FromStr for Event {
@@ -341,10 +372,9 @@ impl FromStr for Event {
             ["deliver", id] => Ok(Self::Delivered(id.parse()?)),
             ["install", view, members, state] => {
                 let view = ViewId(view.parse().map_err(|_| NotAWord)?);
-                let member = |word: &str| word.parse().ok().and_then(NodeId::new).ok_or(NotAWord);
-                let members = members.split(',').map(member).collect::<Result<_, _>>()?;
-                Ok(Self::Installed { view, members, state: state.parse()? })
+                Ok(Self::Installed { view, members: read_list(members)?, state: state.parse()? })
             }
+            ["transition", members] => Ok(Self::Transitional { members: read_list(members)? }),
             _ => Err(NotAWord),
         }
     }
@@ -360,11 +390,20 @@ mod tests {
             let command: Command = text.parse().unwrap();
             assert_eq!(format!("{command:?}"), text);
         }
-        for text in ["left", "excluded", "deliver 2:7", "install 3 1,2,4 5/af03"] {
+        for text in ["left", "excluded", "deliver 2:7", "install 3 1,2,4 5/af03", "transition 2,4"]
+        {
             let event: Event = text.parse().unwrap();
             assert_eq!(format!("{event:?}"), text);
         }
-        for text in ["", "deliver", "deliver 0:1", "deliver 1:x", "install 3 1,,2 0/0", "install"] {
+        for text in [
+            "",
+            "deliver",
+            "deliver 0:1",
+            "deliver 1:x",
+            "install 3 1,,2 0/0",
+            "install",
+            "transition",
+        ] {
             assert_eq!(text.parse::<Event>(), Err(NotAWord), "{text}");
         }
         for text in ["", "multicast", "multicast 1", "multicast 1 chaotic", "multicast -1 fifo"] {
@@ -378,8 +417,6 @@ mod tests {
         let (mut one, mut other) = (History::default(), History::default());
         [id(0, 1), id(1, 1), id(0, 2)].iter().for_each(|id| one.add(*id));
         [id(0, 2), id(0, 1), id(1, 1)].iter().for_each(|id| other.add(*id));
-        [id(0, 1), id(1, 1), id(0, 2)].into_iter().for_each(|id| one.add(id));
-        [id(0, 2), id(0, 1), id(1, 1)].into_iter().for_each(|id| other.add(id));
         assert_eq!(one, other);
         other.add(id(1, 2));
         assert_ne!(one, other);

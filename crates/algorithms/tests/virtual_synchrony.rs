@@ -1,19 +1,23 @@
-//! Random runs of virtual synchrony over bad links, with crashes, recoveries, joins, leaves and
-//! cuts. A run that breaks a property is printed with its seed, and as the smallest schedule that
+//! Random runs of virtual synchrony, of one part and of every part of a network, over bad links, with
+//! crashes, recoveries, joins, leaves and cuts. A run that breaks a property is printed with its seed, and as the smallest schedule that
 //! still breaks one, step by step.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use quorate_algorithms::Reliable;
 use quorate_algorithms::group::virtual_synchrony::{By, Config, VirtualSynchrony};
-use quorate_algorithms::group::{Order, Pattern, Senders, Setup, TotalBy};
+use quorate_algorithms::group::{
+    ExtendedVirtualSynchrony, Group, Order, Pattern, Senders, Setup, TotalBy,
+};
 use quorate_core::trace::Record;
-use quorate_core::{NodeId, NodeSet, Scene, Span, Time, Topology};
+use quorate_core::{Algorithm, NodeId, NodeSet, Scene, Span, Time, Topology};
 use quorate_sim::{Crash, Draw, Faults, Network, Pace, Partition, Recovery, World};
 
-/// How many runs.
+/// How many runs with one sequence of views, and with views in every part.
 const RUNS: u64 = 20_000;
+const RUNS_IN_PARTS: u64 = 5_000;
 /// No run that works needs so many events.
 const EVENTS_MAX: u64 = 400_000;
 
@@ -21,6 +25,7 @@ const EVENTS_MAX: u64 = 400_000;
 #[derive(Clone, Debug)]
 struct Schedule {
     seed: u64,
+    goes_on: GoesOn,
     members: usize,
     joiners: usize,
     authority: By,
@@ -41,8 +46,15 @@ struct Schedule {
     cuts: Vec<(Vec<usize>, u64, u64)>,
 }
 
+/// Who goes on when the network is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum GoesOn {
+    OnePart,
+    EveryPart,
+}
+
 impl Schedule {
-    fn drawn(seed: u64) -> Self {
+    fn drawn(goes_on: GoesOn, seed: u64) -> Self {
         let mut draw = Draw::new(seed, 9);
         let mut below = move |bound: u64| draw.between(Span(0), Span(bound)).0;
         let members = 3 + below(10) as usize;
@@ -69,6 +81,7 @@ impl Schedule {
         let herd = below(2) * 30;
         Self {
             seed,
+            goes_on,
             members,
             joiners,
             authority: [By::Majority, By::Register][below(2) as usize],
@@ -96,7 +109,10 @@ impl Schedule {
 
     /// Is the group sure to go on? Then what is owed must be paid in the end; otherwise only what
     /// happens is judged.
-    fn goes_on(&self) -> bool {
+    fn is_sure_to_go_on(&self) -> bool {
+        if self.goes_on == GoesOn::EveryPart {
+            return true;
+        }
         let stay = self.members - self.leaves.len();
         let few = self.crashes.len() * 2 < stay;
         if self.cuts.is_empty() { few } else { self.crashes.is_empty() && self.leaves.is_empty() }
@@ -109,13 +125,28 @@ impl Schedule {
 
     /// As [`Schedule::broken`]; every step is handed to somebody who watches.
     fn run(&self, watch: Option<&mut dyn FnMut(Record)>) -> Option<String> {
-        let register = usize::from(self.authority == By::Register);
-        let count = self.members + self.joiners + register;
+        match self.goes_on {
+            GoesOn::OnePart => {
+                let Self { authority, window, .. } = *self;
+                let register = usize::from(authority == By::Register);
+                let config = Config { authority, window, ..Config::default() };
+                self.play::<VirtualSynchrony>(register, config, watch)
+            }
+            GoesOn::EveryPart => self.play::<ExtendedVirtualSynchrony>(0, (), watch),
+        }
+    }
+
+    fn play<A: Algorithm<Family = Group>>(
+        &self,
+        registers: usize,
+        config: A::Config,
+        watch: Option<&mut dyn FnMut(Record)>,
+    ) -> Option<String> {
+        let count = self.members + self.joiners + registers;
         let topology = Topology::complete(count);
         let members = NodeSet::first(self.members);
         let setup = Setup { members, total: self.total, ..Setup::along(&topology) };
-        let config = Config { authority: self.authority, window: self.window, ..Config::default() };
-        let scene = Scene::<Reliable<VirtualSynchrony>>::new(topology, setup, config);
+        let scene = Scene::<Reliable<A>>::new(topology, setup, config);
         let at = |&(node, at): &(usize, u64)| (NodeId::at(node), Span::units(at));
         let pattern = Pattern {
             gap: Span::units(self.gap),
@@ -155,7 +186,7 @@ impl Schedule {
         }
         let (report, ()) = world.finish();
         // At the end of a group that cannot go on, members may be left with different messages.
-        let excused = |text: &str| !self.goes_on() && text.contains(" never ");
+        let excused = |text: &str| !self.is_sure_to_go_on() && text.contains(" never ");
         let mut violations = report.violations().map(|(_, violation)| violation.to_string());
         violations.find(|text| !excused(text))
     }
@@ -226,10 +257,18 @@ impl Schedule {
     }
 }
 
-#[test]
-fn random_runs_keep_all_promises() {
-    let only = std::env::var("SEED").ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = only.map_or(0..RUNS, |seed| seed..seed + 1);
+fn seeds(text: &str) -> Option<Range<u64>> {
+    let (first, end) = text.split_once("..").unwrap_or((text, ""));
+    let first = first.parse().ok()?;
+    let end = if end.is_empty() { first + 1 } else { end.parse().ok()? };
+    Some(first..end)
+}
+
+fn every_run_keeps_all_promises(goes_on: GoesOn, runs: u64) {
+    let seeds = match std::env::var("SEED") {
+        Ok(text) => seeds(&text).expect("SEED is a number, or a range such as 20000..90000"),
+        Err(_) => 0..runs,
+    };
     let next = AtomicU64::new(seeds.start);
     let work = || {
         loop {
@@ -237,7 +276,7 @@ fn random_runs_keep_all_promises() {
             if seed >= seeds.end {
                 return None;
             }
-            if let Some(text) = Schedule::drawn(seed).broken() {
+            if let Some(text) = Schedule::drawn(goes_on, seed).broken() {
                 return Some((seed, text));
             }
         }
@@ -249,8 +288,18 @@ fn random_runs_keep_all_promises() {
         workers.into_iter().filter_map(|worker| worker.join().expect("no panic")).min()
     });
     if let Some((seed, text)) = broken {
-        let (schedule, shrunk) = Schedule::drawn(seed).shrunk();
+        let (schedule, shrunk) = Schedule::drawn(goes_on, seed).shrunk();
         schedule.run(Some(&mut |record| println!("{record}")));
         panic!("SEED={seed} breaks {text}\nsmallest: {shrunk}\n{schedule:#?}");
     }
+}
+
+#[test]
+fn random_runs_with_one_sequence_of_views() {
+    every_run_keeps_all_promises(GoesOn::OnePart, RUNS);
+}
+
+#[test]
+fn random_runs_with_views_in_every_part() {
+    every_run_keeps_all_promises(GoesOn::EveryPart, RUNS_IN_PARTS);
 }

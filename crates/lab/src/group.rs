@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_algorithms::group::{
     Command, Event, Group, MessageId, Order, Ordering, Pattern, Promise, Senders, Setup, TotalBy,
+    Views,
 };
 use quorate_core::{Fact, NodeId, NodeSet, Span, Time, Topology, ViewId};
 use quorate_sim::{Observer, Report};
@@ -137,7 +138,7 @@ impl Study for Group {
     fn admit(spec: &Spec, promise: &Promise) -> Result<(), BadInput> {
         let (group, name) = (&spec.group, &spec.algorithm);
         for (argument, changes) in [("--join", &group.joins), ("--leave", &group.leaves)] {
-            if !changes.is_empty() && !promise.views {
+            if !changes.is_empty() && promise.views == Views::None {
                 let reason = format!("the members of {name} are the same from start to end");
                 return Err(BadInput::new(argument, reason));
             }
@@ -276,7 +277,12 @@ impl Observer<Command, Event> for Traffic {
             Fact::Event(Event::Installed { view, .. }) if *view > ViewId(1) => {
                 self.views.insert(*view);
             }
-            Fact::Event(Event::Installed { .. } | Event::Left | Event::Excluded)
+            Fact::Event(
+                Event::Installed { .. }
+                | Event::Transitional { .. }
+                | Event::Left
+                | Event::Excluded,
+            )
             | Fact::Command(Command::Join | Command::Leave)
             | Fact::Crashed
             | Fact::Recovered => {}
@@ -292,7 +298,8 @@ mod tests {
     fn told(change: impl FnOnce(&mut GroupSpec)) -> Result<(Setup, Senders), String> {
         let mut spec = Spec::new("group/ack-multicast", 5);
         change(&mut spec.group);
-        let views = Promise { order: Ordering::AsWished, atomic: true, views: true, live: true };
+        let views =
+            Promise { order: Ordering::AsWished, atomic: true, views: Views::Primary, live: true };
         let made = || {
             let setup = Group::setup(&spec, &Topology::complete(5))?;
             Group::admit(&spec, &views)?;
@@ -336,7 +343,7 @@ mod tests {
         let admit = |asked, order| {
             let mut spec = Spec::new("group/ack-multicast", 3);
             spec.group.order = Some(asked);
-            let promise = Promise { order, atomic: true, views: false, live: true };
+            let promise = Promise { order, atomic: true, views: Views::None, live: true };
             Group::admit(&spec, &promise).is_ok()
         };
         let fifo = Ordering::Always(Order::Fifo);

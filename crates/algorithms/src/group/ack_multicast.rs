@@ -79,7 +79,7 @@ use quorate_core::{
 };
 
 use super::stream::{Place, Stream, Unit, field};
-use super::{Command, Event, Group, MessageId, Order, Ordering, Promise};
+use super::{Command, Event, Group, MessageId, Order, Ordering, Promise, Views};
 
 pub use options::Config;
 
@@ -122,7 +122,12 @@ impl Algorithm for AckMulticast {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { order: Ordering::Always(Order::Fifo), atomic: true, views: false, live: true }
+        Promise {
+            order: Ordering::Always(Order::Fifo),
+            atomic: true,
+            views: Views::None,
+            live: true,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -4,7 +4,10 @@
 //! the numbers of views grow; V3 nothing is delivered twice, or without being sent; V4 all deliver a
 //! message in the same view; V5 who goes together from one view to the next has delivered the same
 //! messages in the first; V6 common messages are delivered in the same order; V7 who enters a view
-//! together comes from the same view or from views without a common member.
+//! together comes from the same view or from views without a common member; V8 where every part of a
+//! network has views of its own, members that go together from one view to the next are told so
+//! between the two, and all of them the same. There, V7 is not promised, and one order is kept also
+//! by those who part.
 //!
 //! One order for all is promised to those who stay together. A member that crashes, or is cut off,
 //! may have delivered what nobody else will, in an order of its own; unless the message was to be
@@ -19,7 +22,7 @@ use alloc::vec::Vec;
 
 use quorate_core::{Fact, Monitor, NodeId, NodeSet, PerNode, ViewId, Violation};
 
-use super::{Command, Event, History, MessageId, Order, Ordering, Promise};
+use super::{Command, Event, History, MessageId, Order, Ordering, Promise, Views};
 
 /// The oracle of group communication.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -40,6 +43,8 @@ struct Member {
     view: ViewId,
     /// What it delivered in that view, in order.
     log: Vec<MessageId>,
+    /// Who goes on from that view together with it, once it is told.
+    transition: Option<Arc<[NodeId]>>,
     /// Without views: how many messages in one order for all it has delivered.
     in_order: usize,
     /// All that it ever delivered, and what it sent before it last stopped being a member.
@@ -79,11 +84,23 @@ struct Seen {
     state: History,
     /// From which views members came into it.
     from: BTreeSet<ViewId>,
-    /// What members that left this view for the next one had delivered in it, in the order of the
-    /// first of them, and which view that was.
-    left: Option<(ViewId, Vec<MessageId>)>,
+    /// By view to which members went from this one: what they had delivered in this one.
+    left: BTreeMap<ViewId, Left>,
     /// What was delivered uniformly in this view, by node: also by those that crashed.
     uniform: BTreeMap<NodeId, Vec<MessageId>>,
+    /// What was delivered uniformly after it, to whom of its members, and by whom.
+    among: Vec<(MessageId, Arc<[NodeId]>, NodeId)>,
+}
+
+/// Members that went from one view to another.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Left {
+    /// What they had delivered in the first, in the order of the first of them.
+    log: Vec<MessageId>,
+    /// Who they were to be, as they were told.
+    together: Option<Arc<[NodeId]>>,
+    /// Who they were, where they were told.
+    who: NodeSet,
 }
 
 const FOUNDING: ViewId = ViewId(1);
@@ -117,7 +134,12 @@ impl Delivery {
             Some(Order::Causal) => self.past(at),
             _ => Vec::new(),
         };
-        let sent = Sent { order, uniform: wish.uniform && self.promise.views, after, view: None };
+        let sent = Sent {
+            order,
+            uniform: wish.uniform && self.promise.views != Views::None,
+            after,
+            view: None,
+        };
         match self.sent.insert(id, sent) {
             None => Ok(()),
             Some(_) => broken("integrity", format!("node {at} sends two messages {id:?}")),
@@ -156,7 +178,7 @@ impl Delivery {
             return broken("integrity", format!("node {at} delivers {id:?} and is no member"));
         }
         let first = *sent.view.get_or_insert(view);
-        if self.promise.views && first != view {
+        if self.promise.views != Views::None && first != view {
             let text = format!(
                 "V4: node {at} delivers {id:?} in view {}, others did in view {}",
                 view.0, first.0
@@ -175,17 +197,26 @@ impl Delivery {
         view: ViewId,
         id: MessageId,
     ) -> Result<(), Violation> {
+        let among = self.nodes[at].transition.clone();
         let Some(seen) = self.views.get_mut(&view) else { return Ok(()) };
-        seen.uniform.entry(at).or_default().push(id);
-        match &seen.left {
-            Some((next, log)) if !log.contains(&id) => {
+        let bound = |left: &Left| {
+            among.as_ref().is_none_or(|among| among.iter().any(|node| left.who.contains(*node)))
+        };
+        let without = |(_, left): &(&ViewId, &Left)| bound(left) && !left.log.contains(&id);
+        let missed = seen.left.iter().find(without).map(|(next, _)| *next);
+        match among {
+            None => seen.uniform.entry(at).or_default().push(id),
+            Some(among) => seen.among.push((id, among, at)),
+        }
+        match missed {
+            Some(next) => {
                 let text = format!(
                     "node {at} delivers {id:?} in view {}, others left for view {} without it",
                     view.0, next.0
                 );
                 broken("uniformity", text)
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -195,7 +226,9 @@ impl Delivery {
         let sent = &self.sent[&id];
         match sent.order {
             None => Ok(()),
-            Some(Order::Total) if !self.promise.views => self.judge_total_at_once(at, id),
+            Some(Order::Total) if self.promise.views == Views::None => {
+                self.judge_total_at_once(at, id)
+            }
             Some(Order::Total) => Ok(()),
             Some(Order::Fifo) => {
                 let last = earlier.iter().rev().find(|other| other.sender == id.sender);
@@ -259,6 +292,7 @@ impl Delivery {
             member.standing = Standing::Member;
         }
         let log = core::mem::take(&mut member.log);
+        let transition = member.transition.take();
         let bad = |text| broken("view_synchrony", text);
         if !members.contains(&at) {
             return bad(format!("V1: node {at} installs view {}, which it is not in", view.0));
@@ -271,24 +305,62 @@ impl Delivery {
             let (there, here) = (&seen.members, members);
             return bad(format!("view {} is {there:?} and at node {at} {here:?}", view.0));
         }
-        if seen.state != state {
+        if seen.state != state && self.promise.views == Views::Primary {
             let there = seen.state;
             return bad(format!(
                 "view {} begins with the state {there:?}, at node {at} with {state:?}",
                 view.0
             ));
         }
-        if together { self.come_from(at, last, view, log) } else { Ok(()) }
+        match together {
+            true => self.come_from(at, (last, view), log, transition),
+            false => Ok(()),
+        }
     }
 
     /// A node goes from one view to another, having delivered this in the first.
     fn come_from(
         &mut self,
         at: NodeId,
-        last: ViewId,
-        view: ViewId,
+        (last, view): (ViewId, ViewId),
         log: Vec<MessageId>,
+        together: Option<Arc<[NodeId]>>,
     ) -> Result<(), Violation> {
+        match self.promise.views {
+            Views::None | Views::Primary => self.judge_origin(at, last, view)?,
+            Views::Partitionable => self.judge_transition(at, last, view, together.as_deref())?,
+        }
+        let Some(seen) = self.views.get_mut(&last) else { return Ok(()) };
+        let parts = self.promise.views == Views::Partitionable;
+        let new = !seen.left.contains_key(&view);
+        let fresh = || Left { log: log.clone(), together: together.clone(), who: NodeSet::new() };
+        let left = seen.left.entry(view).or_insert_with(fresh);
+        if left.together != together {
+            let (there, here) = (&left.together, &together);
+            let text = format!(
+                "V8: members go from view {} to view {} with {there:?}, node {at} with {here:?}",
+                last.0, view.0
+            );
+            return broken("view_synchrony", text);
+        }
+        if parts {
+            left.who.insert(at);
+        }
+        if new || parts {
+            self.judge_uniform(at, last, &log)?;
+        }
+        let seen = &self.views[&last];
+        let others = |(next, _): &(&ViewId, &Left)| parts && **next != view;
+        for (_, other) in seen.left.iter().filter(others) {
+            if let Some((one, other)) = self.crossed(&log, &other.log) {
+                return broken("total_order", crossing(at, one, other));
+            }
+        }
+        if new { Ok(()) } else { self.agree(at, last, &log, &seen.left[&view].log) }
+    }
+
+    /// V7: from where do members enter this view?
+    fn judge_origin(&mut self, at: NodeId, last: ViewId, view: ViewId) -> Result<(), Violation> {
         let from = self.views.get_mut(&view).map(|seen| core::mem::take(&mut seen.from));
         let mut from = from.unwrap_or_default();
         let shared =
@@ -297,28 +369,51 @@ impl Delivery {
         if let Some(seen) = self.views.get_mut(&view) {
             seen.from = from;
         }
-        if let Some(other) = shared {
-            let text = format!(
-                "V7: node {at} enters view {} from view {}, others from view {}",
-                view.0, last.0, other.0
-            );
+        match shared {
+            Some(other) => {
+                let text = format!(
+                    "V7: node {at} enters view {} from view {}, others from view {}",
+                    view.0, last.0, other.0
+                );
+                broken("view_synchrony", text)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// V8: was the member told who goes on with it, and are they members of both views?
+    fn judge_transition(
+        &self,
+        at: NodeId,
+        last: ViewId,
+        view: ViewId,
+        together: Option<&[NodeId]>,
+    ) -> Result<(), Violation> {
+        let bad = |text| broken("view_synchrony", text);
+        let Some(together) = together else {
+            return bad(format!("V8: node {at} enters view {} without a transition", view.0));
+        };
+        let members = |view| self.views.get(&view).map_or(&[][..], |seen| &seen.members);
+        let both = |node: &&NodeId| members(last).contains(node) && members(view).contains(node);
+        match together.iter().find(|node| !both(node)) {
+            Some(node) => bad(format!(
+                "V8: node {at} goes with {node} from view {} to view {}, not both of which it is in",
+                last.0, view.0
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// A view is over for a member, and these go on with it.
+    fn part(&mut self, at: NodeId, members: &Arc<[NodeId]>) -> Result<(), Violation> {
+        let member = &mut self.nodes[at];
+        let inside = matches!(member.standing, Standing::Member | Standing::Leaving);
+        let before = member.transition.replace(members.clone());
+        if !inside || before.is_some() || !members.contains(&at) {
+            let text = format!("V8: node {at} is told of a transition that is not its own");
             return broken("view_synchrony", text);
         }
-        let Some(seen) = self.views.get_mut(&last) else { return Ok(()) };
-        match seen.left.take() {
-            Some((next, others)) => {
-                let judged =
-                    if next == view { self.agree(at, last, &log, &others) } else { Ok(()) };
-                if let Some(seen) = self.views.get_mut(&last) {
-                    seen.left = Some((next, others));
-                }
-                judged
-            }
-            None => {
-                seen.left = Some((view, log.clone()));
-                self.judge_uniform(last, &log)
-            }
-        }
+        Ok(())
     }
 
     fn share(&self, one: ViewId, other: ViewId) -> bool {
@@ -359,9 +454,19 @@ impl Delivery {
         mine.into_iter().zip(others).find(|(one, other)| one != other)
     }
 
-    /// What anybody delivered uniformly in a view, those must have delivered who leave it together.
-    fn judge_uniform(&self, view: ViewId, log: &[MessageId]) -> Result<(), Violation> {
+    /// What anybody delivered uniformly in a view, those must have delivered who leave it.
+    fn judge_uniform(&self, at: NodeId, view: ViewId, log: &[MessageId]) -> Result<(), Violation> {
         let Some(seen) = self.views.get(&view) else { return Ok(()) };
+        for (id, among, by) in &seen.among {
+            if among.contains(&at) && !log.contains(id) {
+                let text = format!(
+                    "node {by} delivered {id:?} after view {} for node {at} too, which goes on \
+                     without it",
+                    view.0
+                );
+                return broken("uniformity", text);
+            }
+        }
         for (node, delivered) in &seen.uniform {
             if let Some(id) = delivered.iter().find(|id| !log.contains(id)) {
                 let text = format!(
@@ -399,6 +504,24 @@ impl Delivery {
         furthest
     }
 
+    /// At the end, all working members of a view are in it.
+    fn judge_meeting(&self) -> Result<(), Violation> {
+        for (node, member) in self.working() {
+            let members = self.views.get(&member.view).map_or(&[][..], |seen| &seen.members);
+            let apart = |(other, its): &(NodeId, &Member)| {
+                members.contains(other) && its.view != member.view
+            };
+            if let Some((other, its)) = self.working().find(apart) {
+                let text = format!(
+                    "node {node} stays in view {} with node {other}, which stays in view {}",
+                    member.view.0, its.view.0
+                );
+                return broken("liveness", text);
+            }
+        }
+        Ok(())
+    }
+
     /// A node stops being a member. What it sent and did not deliver itself, it will not any more:
     /// others may deliver it, but nobody owes it.
     fn depart(&mut self, at: NodeId, standing: Standing) {
@@ -406,6 +529,7 @@ impl Delivery {
         let member = &mut self.nodes[at];
         member.standing = standing;
         member.log.clear();
+        member.transition = None;
         member.in_order = 0;
         member.done.extend(sent);
     }
@@ -418,7 +542,14 @@ fn missing(log: &[MessageId], done: &BTreeSet<MessageId>) -> Option<MessageId> {
 
 impl Seen {
     fn new(members: Arc<[NodeId]>, state: History) -> Self {
-        Self { members, state, from: BTreeSet::new(), left: None, uniform: BTreeMap::new() }
+        Self {
+            members,
+            state,
+            from: BTreeSet::new(),
+            left: BTreeMap::new(),
+            uniform: BTreeMap::new(),
+            among: Vec::new(),
+        }
     }
 }
 
@@ -451,10 +582,11 @@ impl Monitor<Command, Event> for Delivery {
             Fact::Event(Event::Installed { view, members, state }) => {
                 return self.install(at, *view, members, *state);
             }
+            Fact::Event(Event::Transitional { members }) => return self.part(at, members),
             Fact::Event(Event::Left) | Fact::Crashed => self.depart(at, Standing::Gone),
             Fact::Event(Event::Excluded) => self.depart(at, Standing::Joining),
             Fact::Recovered => {
-                if self.promise.views {
+                if self.promise.views != Views::None {
                     self.nodes[at].standing = Standing::Joining;
                 }
             }
@@ -498,6 +630,9 @@ impl Monitor<Command, Event> for Delivery {
         if !self.promise.live {
             return Ok(());
         }
+        if self.promise.views == Views::Partitionable {
+            self.judge_meeting()?;
+        }
         for (node, member) in self.nodes.iter() {
             match member.standing {
                 Standing::Joining => {
@@ -524,7 +659,7 @@ impl Monitor<Command, Event> for Delivery {
             "fifo_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Fifo)),
             "causal_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Causal)),
             "total_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Total)),
-            "view_synchrony" | "uniformity" => views,
+            "view_synchrony" | "uniformity" => views != Views::None,
             "liveness" => live,
             _ => true,
         }

@@ -65,7 +65,7 @@ use quorate_core::{
     Options, Paper, PerNode, Protocol, Refusal, Shape, Stamp, Timing,
 };
 
-use super::{Command, Event, Group, MessageId, Order, Ordering, Promise};
+use super::{Command, Event, Group, MessageId, Order, Ordering, Promise, Views};
 
 /// How many messages a member queues.
 const QUEUE_MAX: usize = 1024;
@@ -102,7 +102,12 @@ impl Algorithm for LamportOrder {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { order: Ordering::Always(Order::Total), atomic: true, views: false, live: true }
+        Promise {
+            order: Ordering::Always(Order::Total),
+            atomic: true,
+            views: Views::None,
+            live: true,
+        }
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

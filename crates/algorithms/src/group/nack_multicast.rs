@@ -82,7 +82,7 @@ use quorate_core::{
 };
 
 use super::stream::{Unit, field};
-use super::{Command, Event, Group, MessageId, Order, Ordering, Promise};
+use super::{Command, Event, Group, MessageId, Order, Ordering, Promise, Views};
 
 pub use options::Config;
 use receiver::Source;
@@ -127,7 +127,12 @@ impl Algorithm for NackMulticast {
     /// Atomicity is what everybody uses it for; where the end of a stream is not told, a run is to
     /// show that it does not hold.
     fn promise(_: &Config) -> Promise {
-        Promise { order: Ordering::Always(Order::Fifo), atomic: true, views: false, live: true }
+        Promise {
+            order: Ordering::Always(Order::Fifo),
+            atomic: true,
+            views: Views::None,
+            live: true,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

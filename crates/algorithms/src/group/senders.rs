@@ -124,7 +124,7 @@ impl Workload<Command, Event> for Senders {
         let user = &mut self.users[node];
         match event {
             Event::Delivered(id) if id.sender == node => user.ahead = user.ahead.saturating_sub(1),
-            Event::Delivered(_) => {}
+            Event::Delivered(_) | Event::Transitional { .. } => {}
             Event::Installed { .. } if user.standing != Standing::Leaving => {
                 user.standing = Standing::Member;
             }

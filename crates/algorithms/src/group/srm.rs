@@ -86,7 +86,7 @@ use quorate_core::{
     Paper, Protocol, Refusal, Shape, Span, Timing,
 };
 
-use super::{Command, Event, Group, MessageId, Ordering, Promise, Wish};
+use super::{Command, Event, Group, MessageId, Ordering, Promise, Views, Wish};
 use answering::Answer;
 use session::{Distances, Pulse};
 use stream::{Standing, Stream};
@@ -136,7 +136,7 @@ impl Algorithm for Srm {
 
     fn promise(config: &Config) -> Promise {
         let Config { sessions, .. } = *config;
-        Promise { order: Ordering::None, atomic: sessions, views: false, live: sessions }
+        Promise { order: Ordering::None, atomic: sessions, views: Views::None, live: sessions }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -89,7 +89,7 @@ use quorate_core::{
     Paper, Protocol, Refusal, Shape, Span, Timing,
 };
 
-use super::{Command, Event, Group, Order, Ordering, Promise, Wish};
+use super::{Command, Event, Group, Order, Ordering, Promise, Views, Wish};
 pub use message::{Content, Msg, Token};
 
 /// How many places beyond the last safe one a member gives.
@@ -138,7 +138,12 @@ impl Algorithm for TokenOrder {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { order: Ordering::Always(Order::Total), atomic: true, views: false, live: true }
+        Promise {
+            order: Ordering::Always(Order::Total),
+            atomic: true,
+            views: Views::None,
+            live: true,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

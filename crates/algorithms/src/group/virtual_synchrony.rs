@@ -95,7 +95,7 @@ use quorate_core::{
     Options, Paper, Protocol, Refusal, Shape, Timing, ViewId, Wrap,
 };
 
-use super::{Command, Event, Group, History, Ordering, Promise, TotalBy, Wish};
+use super::{Command, Event, Group, History, Ordering, Promise, TotalBy, Views, Wish};
 use crate::membership::{self, Charter, Command as Seating, Membership, Register, Seat};
 use change::Exchange;
 use options::OPTIONS;
@@ -163,7 +163,7 @@ impl Algorithm for VirtualSynchrony {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { order: Ordering::AsWished, atomic: true, views: true, live: true }
+        Promise { order: Ordering::AsWished, atomic: true, views: Views::Primary, live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -2,7 +2,7 @@
 
 use quorate_algorithms::detector::{self, Detector};
 use quorate_algorithms::election::{self, Election};
-use quorate_algorithms::group::{self, Group, Order, Ordering};
+use quorate_algorithms::group::{self, Group, Order, Ordering, Views};
 use quorate_algorithms::mutex::{self, Mutex};
 use quorate_core::trace::Outcome;
 use quorate_core::{Family, Monitor, NodeId, NodeSet};
@@ -207,7 +207,9 @@ impl Judged for Group {
     fn named(event: &group::Event) -> Vec<NodeId> {
         match event {
             group::Event::Delivered(id) => vec![id.sender],
-            group::Event::Installed { members, .. } => members.to_vec(),
+            group::Event::Installed { members, .. } | group::Event::Transitional { members } => {
+                members.to_vec()
+            }
             group::Event::Left | group::Event::Excluded => Vec::new(),
         }
     }
@@ -228,7 +230,12 @@ impl Judged for Group {
         };
         let claimed = |name| claimed(&claims, name);
         let claimed_or_silent = |name| claims.is_none() || claimed(name);
-        let views = claimed("view_synchrony") || claimed("uniformity") || installs(trace);
+        let views = claimed("view_synchrony") || claimed("uniformity") || tells(trace, "install ");
+        let views = match (tells(trace, "transition "), views) {
+            (true, _) => Views::Partitionable,
+            (false, true) => Views::Primary,
+            (false, false) => Views::None,
+        };
         let orders = [
             ("fifo_order", Order::Fifo),
             ("causal_order", Order::Causal),
@@ -251,10 +258,8 @@ impl Judged for Group {
     }
 }
 
-/// Does anybody install a view?
-fn installs(trace: &TraceFile) -> bool {
-    let effects = trace.records.iter().flat_map(|record| &record.effects);
-    effects
-        .into_iter()
-        .any(|effect| matches!(effect, Outcome::Emit(text) if text.starts_with("install ")))
+/// Is any user told something that begins so?
+fn tells(trace: &TraceFile, word: &str) -> bool {
+    let mut effects = trace.records.iter().flat_map(|record| &record.effects);
+    effects.any(|effect| matches!(effect, Outcome::Emit(text) if text.starts_with(word)))
 }
