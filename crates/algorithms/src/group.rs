@@ -209,6 +209,14 @@ pub struct Promise {
     pub live: bool,
 }
 
+impl Promise {
+    /// Everything is delivered in this order, to all of a group that never changes.
+    #[must_use]
+    pub const fn always(order: Order) -> Self {
+        Self { order: Ordering::Always(order), atomic: true, views: Views::None, live: true }
+    }
+}
+
 /// How members agree on who they are. Messages stay within views, where there are any.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Views {

@@ -68,7 +68,7 @@ use quorate_core::{
     Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
 };
 
-use super::{Command, Event, Group, MessageId, Order, Ordering, Promise, Views};
+use super::{Command, Event, Group, MessageId, Order, Promise};
 
 /// How many messages a member holds back.
 const HELD_MAX: usize = 1024;
@@ -105,12 +105,7 @@ impl Algorithm for Abcast {
     };
 
     fn promise((): &()) -> Promise {
-        Promise {
-            order: Ordering::Always(Order::Total),
-            atomic: true,
-            views: Views::None,
-            live: true,
-        }
+        Promise::always(Order::Total)
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

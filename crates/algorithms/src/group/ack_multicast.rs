@@ -79,7 +79,7 @@ use quorate_core::{
 };
 
 use super::stream::{Place, Stream, Unit, field};
-use super::{Command, Event, Group, MessageId, Order, Ordering, Promise, Views};
+use super::{Command, Event, Group, MessageId, Order, Promise};
 
 pub use options::Config;
 
@@ -122,12 +122,7 @@ impl Algorithm for AckMulticast {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise {
-            order: Ordering::Always(Order::Fifo),
-            atomic: true,
-            views: Views::None,
-            live: true,
-        }
+        Promise::always(Order::Fifo)
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

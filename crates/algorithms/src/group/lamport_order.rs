@@ -65,7 +65,7 @@ use quorate_core::{
     Options, Paper, PerNode, Protocol, Refusal, Shape, Stamp, Timing,
 };
 
-use super::{Command, Event, Group, MessageId, Order, Ordering, Promise, Views};
+use super::{Command, Event, Group, MessageId, Order, Promise};
 
 /// How many messages a member queues.
 const QUEUE_MAX: usize = 1024;
@@ -102,12 +102,7 @@ impl Algorithm for LamportOrder {
     };
 
     fn promise((): &()) -> Promise {
-        Promise {
-            order: Ordering::Always(Order::Total),
-            atomic: true,
-            views: Views::None,
-            live: true,
-        }
+        Promise::always(Order::Total)
     }
 
     fn configure(_: &Options<'_>) -> Result<(), BadOption> {

@@ -82,7 +82,7 @@ use quorate_core::{
 };
 
 use super::stream::{Unit, field};
-use super::{Command, Event, Group, MessageId, Order, Ordering, Promise, Views};
+use super::{Command, Event, Group, MessageId, Order, Promise};
 
 pub use options::Config;
 use receiver::Source;
@@ -127,12 +127,7 @@ impl Algorithm for NackMulticast {
     /// Atomicity is what everybody uses it for; where the end of a stream is not told, a run is to
     /// show that it does not hold.
     fn promise(_: &Config) -> Promise {
-        Promise {
-            order: Ordering::Always(Order::Fifo),
-            atomic: true,
-            views: Views::None,
-            live: true,
-        }
+        Promise::always(Order::Fifo)
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

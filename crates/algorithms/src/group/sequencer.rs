@@ -73,7 +73,7 @@ use quorate_core::{
     Options, Paper, Protocol, Refusal, Shape, Timing,
 };
 
-use super::{Command, Event, Group, MessageId, Order, Ordering, Promise, Views};
+use super::{Command, Event, Group, MessageId, Order, Promise};
 
 /// How many messages, and how many numbers, a member keeps that came too early.
 const EARLY_MAX: usize = 1024;
@@ -118,12 +118,7 @@ impl Algorithm for Sequencer {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise {
-            order: Ordering::Always(Order::Total),
-            atomic: true,
-            views: Views::None,
-            live: true,
-        }
+        Promise::always(Order::Total)
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

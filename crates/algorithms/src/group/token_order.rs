@@ -89,7 +89,7 @@ use quorate_core::{
     Paper, Protocol, Refusal, Shape, Span, Timing,
 };
 
-use super::{Command, Event, Group, Order, Ordering, Promise, Views, Wish};
+use super::{Command, Event, Group, Order, Promise, Wish};
 pub use message::{Content, Msg, Token};
 
 /// How many places beyond the last safe one a member gives.
@@ -138,12 +138,7 @@ impl Algorithm for TokenOrder {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise {
-            order: Ordering::Always(Order::Total),
-            atomic: true,
-            views: Views::None,
-            live: true,
-        }
+        Promise::always(Order::Total)
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
