@@ -138,6 +138,7 @@ impl Algorithm for ExtendedVirtualSynchrony {
         options: &[],
         costs: &[
             Cost { what: "messages per multicast", formula: "n(n-1)", value: |n| n * (n - 1.0) },
+            Cost { what: "latency", formula: "2T", value: |_| 2.0 },
             Cost {
                 what: "messages, change to n members after a crash",
                 formula: "3n² - n - 1",

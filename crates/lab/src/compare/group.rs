@@ -123,7 +123,9 @@ struct Variant {
 const BY: &str = "by";
 
 fn variants(meta: &Meta, order: Ordering) -> Vec<Variant> {
-    if order == Ordering::AsWished {
+    // Where the order makes no difference, one cost is published for all.
+    let differ = meta.costs.iter().any(|cost| cost.what.starts_with("messages per multicast, "));
+    if order == Ordering::AsWished && differ {
         let orders = OrderSpec::NAMES.into_iter();
         let plain = orders.filter(|(name, _)| !["total", "mixed"].contains(name));
         let asked = |(name, order): (&str, _)| Variant {

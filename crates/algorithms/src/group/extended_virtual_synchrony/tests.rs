@@ -101,7 +101,7 @@ fn a_change_after_a_crash_costs_as_published() {
         let left = count as u64 - 1;
         let counts = ["JOIN", "COMMIT", "STATE", "DONE"].map(|kind| log.count(kind));
         assert_eq!(counts, [left * left, left - 1, left * (left - 1), left * (left - 1)]);
-        let published = (ExtendedVirtualSynchrony::META.costs[1].value)(left as f64);
+        let published = (ExtendedVirtualSynchrony::META.costs[2].value)(left as f64);
         assert_eq!(log.report.messages as f64, published);
     }
 }

@@ -291,7 +291,7 @@ fn one_crash_and_one_join_are_exhausted() {
         let (scene, users, plan) = crash_and_join(authority);
         exhaust(&scene, &users, &plan)
     });
-    assert_eq!(states, [242_293, 179_154]);
+    assert_eq!(states, [255_949, 185_154]);
 }
 
 #[test]
