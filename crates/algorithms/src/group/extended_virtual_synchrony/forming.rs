@@ -11,6 +11,9 @@ use super::ring::Ring;
 use super::words::{Inside, Join, Known, Msg, Past, Reach, Roster, Run};
 use super::{ExtendedVirtualSynchrony, Phase};
 
+/// The largest number of a configuration that is believed: below the end of the range.
+const ID_MAX: ViewId = ViewId(u64::MAX / 2);
+
 /// A configuration that is agreed on, on the way to its beginning.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Recovery {
@@ -118,7 +121,8 @@ impl ExtendedVirtualSynchrony {
         said: Reach,
         join: Option<Join>,
     ) {
-        if !self.everybody.contains(from) {
+        let far = join.as_ref().is_some_and(|join| join.used > ID_MAX);
+        if far || !self.everybody.contains(from) {
             return cx.trace("foreign", &[("from", from.number().into())]);
         }
         cx.trace("hear", &[("from", from.number().into())]);
@@ -187,7 +191,8 @@ impl ExtendedVirtualSynchrony {
         let due = matches!(self.phase, Phase::Gather)
             && roster.members == self.announced
             && roster.members.iter().next() == Some(from)
-            && roster.id > self.used;
+            && roster.id > self.used
+            && roster.id <= ID_MAX;
         if due {
             self.recover(cx, roster);
         } else {
@@ -252,8 +257,8 @@ impl ExtendedVirtualSynchrony {
     fn take_in(&mut self, runs: Vec<Run>) {
         let Some(ring) = &mut self.ring else { return };
         for Run { rank, first, units } in runs {
-            for (number, unit) in (first..).zip(units) {
-                ring.take(rank, number, unit);
+            for (place, unit) in units.into_iter().enumerate() {
+                ring.take(rank, first.saturating_add(place as u64), unit);
             }
         }
     }

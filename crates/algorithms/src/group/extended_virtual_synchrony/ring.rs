@@ -272,7 +272,7 @@ impl Ring {
 
     /// The units of a stream from this number on.
     fn run(&self, rank: usize, first: u64) -> Run {
-        let skip = usize::try_from(first - 1 - self.discarded[rank]).unwrap_or(usize::MAX);
+        let skip = (first - 1).saturating_sub(self.discarded[rank]) as usize;
         Run { rank, first, units: self.streams[rank].iter().skip(skip).cloned().collect() }
     }
 }

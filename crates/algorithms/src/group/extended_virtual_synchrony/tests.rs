@@ -243,6 +243,35 @@ fn wishes_out_of_turn_are_refused_and_nonsense_is_ignored() {
     ignores(&it, 1, 2, Msg::In(FOUNDING, Inside::Done));
     ignores(&it, 1, 2, Msg::In(ViewId(0), Inside::Done));
     ignores(&it, 1, 2, Msg::Commit(Roster { id: ViewId(9), members: set(&[1, 2]) }));
+    let far = Join { with: set(&[1, 2]), used: ViewId(u64::MAX) };
+    ignores(&it, 1, 2, Msg::Join(Reach::default(), far));
+}
+
+/// Whatever a member says about the past, it is told what is left of it at most.
+#[test]
+fn on_the_way_to_a_configuration_nonsense_is_ignored_too() {
+    let scene = scene(2, 2);
+    let mut it = scene.boot(node(2), 0, None);
+    let join = Join { with: set(&[1, 2]), used: FOUNDING };
+    let reach = Reach { word: (0, 1), nodes: set(&[1, 2]) };
+    let mut hear = |msg| feed(&mut it, 2, Input::Message { from: node(1), msg }).unwrap();
+    hear(Msg::Join(reach, join));
+    let id = ViewId(4);
+    hear(Msg::Commit(Roster { id, members: set(&[1, 2]) }));
+    let unit = Unit {
+        time: 1,
+        wish: Wish { number: 1, order: Order::Total, uniform: false },
+        after: vec![0, 0],
+    };
+    for rank in [0, 9] {
+        let run = Run { rank, first: u64::MAX, units: vec![unit.clone(), unit.clone()] };
+        assert_eq!(hear(Msg::In(id, Inside::Repair(vec![run]))), Vec::<String>::new());
+    }
+    let far = vec![vec![u64::MAX; 2]; 2];
+    for received in [far, vec![vec![0; 2]], vec![vec![0], vec![0]]] {
+        let past = Past { id: FOUNDING, known: Known { heard: vec![0; 2], received } };
+        assert_eq!(hear(Msg::In(id, Inside::State(Some(past)))), Vec::<String>::new());
+    }
 }
 
 /// Numbers of configurations never meet, though every node gives some.
