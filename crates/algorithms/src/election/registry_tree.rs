@@ -320,7 +320,7 @@ impl RegistryTree {
         }
         if awaited.is_empty() {
             match *best {
-                Some((level, parent, lead)) => self.join(cx, parent, level + 1, lead),
+                Some((level, parent, lead)) => self.join(cx, parent, level.saturating_add(1), lead),
                 None => self.register(cx),
             }
         }
@@ -342,7 +342,7 @@ impl RegistryTree {
         self.children.insert(child);
         cx.trace("child", &[("child", u64::from(child.number()))]);
         if let (Some(mine), Some(newest)) = (self.level, self.lead)
-            && (mine + 1 < level || newest.reign > lead.reign)
+            && (mine.saturating_add(1) < level || newest.reign > lead.reign)
         {
             cx.send(child, Msg::NewLevel(mine, newest));
         }
@@ -354,7 +354,7 @@ impl RegistryTree {
             return cx.trace("stale", &[]);
         }
         cx.trace("new level", &[("level", u64::from(level) + 1)]);
-        self.settle(cx, level + 1, lead);
+        self.settle(cx, level.saturating_add(1), lead);
     }
 
     /// Is so far from this root now, if that is news, and tells its user and its children.

@@ -100,8 +100,8 @@ use crate::membership::{self, Charter, Command as Seating, Membership, Register,
 use change::Exchange;
 use options::OPTIONS;
 pub use options::{By, Config};
-use streams::Streams;
 pub use streams::{Label, Run, Unit};
+use streams::{PLACE_MAX, Streams};
 use token::Token;
 pub use words::{Inside, Messages, Msg, Report};
 
@@ -325,6 +325,9 @@ impl VirtualSynchrony {
             Inside::Want => {
                 cx.trace("note a WANT", &[("from", from.number().into())]);
                 self.token.wanting.insert(from);
+            }
+            Inside::Token(place) if place > PLACE_MAX => {
+                cx.trace("stray number", &[("place", place.into())]);
             }
             Inside::Token(place) => {
                 cx.trace("get the token", &[("place", place.into())]);

@@ -196,7 +196,7 @@ impl<D: Content + 'static> Majority<D> {
         if view.id >= id {
             return Some(MajorityMsg::Decided(view.clone()));
         }
-        if view.id.0 + 1 != id.0 {
+        if id.0.checked_sub(1) != Some(view.id.0) {
             return None;
         }
         self.turn_to(id);
@@ -247,7 +247,7 @@ impl<D: Content + 'static> Majority<D> {
             return None;
         }
         let known = self.promised.map_or(promised.round, |mine| mine.round.max(promised.round));
-        attempt.ballot.round = known + 1;
+        attempt.ballot.round = known.saturating_add(1);
         (attempt.promises, attempt.accepts) = (NodeSet::new(), None);
         self.begin(me, post)
     }
@@ -267,7 +267,8 @@ impl<D: Content + 'static> Authority<D> for Majority<D> {
         self.turn_to(next.id);
         let rank = members.iter().position(|member| member.node == me)?;
         let first = rank == 0 && self.promised.is_none();
-        let round = self.promised.map_or(u32::from(!first), |promised| promised.round + 1);
+        let round =
+            self.promised.map_or(u32::from(!first), |promised| promised.round.saturating_add(1));
         let juniors = (members.len() - rank) as u32;
         self.attempt = Some(Attempt {
             ballot: Ballot { round, juniors, proposer: me },

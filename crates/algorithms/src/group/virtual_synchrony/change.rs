@@ -101,8 +101,6 @@ impl VirtualSynchrony {
         while let Some((rank, wish)) = self.streams.deliver() {
             self.tell(cx, rank, wish);
         }
-        let drained = self.streams.is_drained() || flaw!(DeliverBeforeFlushCompletes);
-        debug_assert!(drained, "something is never delivered: {self:?}");
     }
 
     pub(super) fn install(

@@ -32,6 +32,21 @@ pub enum Unit {
     },
 }
 
+/// The largest place that is believed: below the end of the range.
+pub(super) const PLACE_MAX: u32 = u32::MAX / 2;
+
+impl Unit {
+    /// Could a member have sent this?
+    fn is_plausible(&self) -> bool {
+        match self {
+            Self::Message { place, .. } => place.is_none_or(|place| place <= PLACE_MAX),
+            Self::Order { first, labels } => {
+                *first <= PLACE_MAX && labels.len() < PLACE_MAX as usize
+            }
+        }
+    }
+}
+
 /// The name of a unit within its view.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -128,7 +143,7 @@ impl Streams {
     pub(super) fn push(&mut self, label: Label, unit: Unit) -> bool {
         let rank = label.rank as usize;
         let Some(stream) = self.streams.get_mut(rank) else { return false };
-        if label.number != stream.received() + 1 {
+        if label.number != stream.received() + 1 || !unit.is_plausible() {
             return false;
         }
         match &unit {
@@ -291,7 +306,8 @@ impl Streams {
     /// Takes in what another member has beyond what I had.
     pub(super) fn take_in(&mut self, runs: Vec<Run>) {
         for Run { first: Label { rank, number }, units } in runs {
-            for (number, unit) in (number..).zip(units) {
+            for (later, unit) in units.into_iter().enumerate() {
+                let number = number.saturating_add(later as u32);
                 self.push(Label { rank, number }, unit);
             }
         }
@@ -337,10 +353,5 @@ impl Streams {
         let kept = places.into_values().filter(|(named, said_by)| exists(named) && known(said_by));
         self.places = (self.place_next..).zip(kept).collect();
         self.closed = true;
-    }
-
-    /// Has everything been delivered?
-    pub(super) fn is_drained(&self) -> bool {
-        self.streams.iter().all(|stream| stream.delivered == stream.received())
     }
 }
