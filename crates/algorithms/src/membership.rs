@@ -48,9 +48,6 @@ pub use majority::{Ballot, Majority, MajorityMsg, Step};
 pub use register::{Register, RegisterMsg};
 pub use words::{Charter, Command, Content, Event, Life, Member, Msg, Tenant};
 
-/// The largest number of a view that is believed: below the end of the range.
-const ID_MAX: ViewId = ViewId(u64::MAX / 2);
-
 /// The membership part at one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Membership<T: Tenant> {
@@ -369,8 +366,10 @@ impl<T: Tenant> Membership<T> {
 
     /// The authority has decided: announce it, whoever had proposed it.
     fn decided(&mut self, cx: &mut Ctx<'_, Self>, decided: Option<Charter<T::Agreed>>) {
-        let later = |view: &Charter<T::Agreed>| view.id > self.view.id && self.is_plausible(view);
-        let Some(view) = decided.filter(later) else { return };
+        let Some(view) = decided.filter(|view| view.id > self.view.id) else { return };
+        if !view.is_plausible(&self.everybody) {
+            return cx.trace("stray number", &[("view", view.id.0)]);
+        }
         self.announce(cx, &view);
         self.learn(cx, &view, None);
     }
@@ -398,17 +397,6 @@ impl<T: Tenant> Membership<T> {
             self.announce(cx, view);
         }
         self.learn(cx, view, state);
-    }
-
-    /// Could this be a view of this group?
-    fn is_plausible(&self, view: &Charter<T::Agreed>) -> bool {
-        let nodes: NodeSet = view
-            .members
-            .iter()
-            .map(|member| member.node)
-            .filter(|node| self.everybody.contains(*node))
-            .collect();
-        view.id <= ID_MAX && nodes.len() == view.members.len()
     }
 
     /// Takes note of a view that was decided.
@@ -641,7 +629,9 @@ impl<T: Tenant> Protocol for Membership<T> {
                 self.leavers.insert(from, life);
                 self.consider(cx);
             }
-            Msg::Flush { view, .. } | Msg::View { view, .. } if !self.is_plausible(&view) => {
+            Msg::Flush { view, .. } | Msg::View { view, .. }
+                if !view.is_plausible(&self.everybody) =>
+            {
                 cx.trace("stray number", &[("view", view.id.0)]);
             }
             Msg::Flush { round, view, ask } => self.on_flush(cx, from, round, view, ask),

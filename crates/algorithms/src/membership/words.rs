@@ -51,6 +51,9 @@ pub struct Member {
     pub life: Life,
 }
 
+/// The largest number of a view that is believed: below the end of the range.
+const ID_MAX: ViewId = ViewId(u64::MAX / 2);
+
 /// A view as decided.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -78,6 +81,13 @@ impl<D> Charter<D> {
             departed: NodeSet::new(),
             agreed: None,
         }
+    }
+
+    /// Could this be a view of a group of some of these?
+    pub(super) fn is_plausible(&self, everybody: &NodeSet) -> bool {
+        let known = self.members.iter().filter(|member| everybody.contains(member.node));
+        let nodes: NodeSet = known.map(|member| member.node).collect();
+        self.id <= ID_MAX && nodes.len() == self.members.len()
     }
 
     /// Does this node belong to it, in this life?
