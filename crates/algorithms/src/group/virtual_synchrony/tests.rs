@@ -6,10 +6,11 @@ use std::vec;
 use std::vec::Vec;
 
 use quorate_check::{Network as Channels, Plan, Timers};
-use quorate_core::{NodeSet, Scene, Span, Time, Topology};
-use quorate_sim::{Crash, Faults, Network, Partition};
+use quorate_core::{NodeSet, Scene, Span, Topology};
+use quorate_sim::{Crash, Faults, Network};
 
 use super::*;
+use crate::group::testing::{parted, time, users_of as users};
 use crate::group::{MessageId, Order, Pattern, Senders, Setup};
 use crate::testing::{Log, catch, exhaust, node, run, run_unjudged, units};
 
@@ -25,20 +26,6 @@ fn scene(nodes: usize, members: usize, total: TotalBy, config: Config) -> Scene<
     Scene::new(topology, setup, config)
 }
 
-fn users(
-    scene: &Scene<VirtualSynchrony>,
-    senders: &[u32],
-    messages: u32,
-    pattern: Pattern,
-) -> Senders {
-    let senders = senders.iter().map(|&number| node(number)).collect();
-    Senders::new(scene.count(), &scene.setup.members, &senders, messages, pattern)
-}
-
-fn time(at: f64) -> Time {
-    Time::ZERO + units(at)
-}
-
 fn crash_at(crashes: &[(u32, f64)]) -> Faults {
     let crash = |&(number, at): &(u32, f64)| Crash { node: node(number), at: time(at) };
     Faults {
@@ -49,10 +36,7 @@ fn crash_at(crashes: &[(u32, f64)]) -> Faults {
 }
 
 fn cut(sides: &[&[u32]], from: f64, until: f64) -> Network {
-    let side = |side: &&[u32]| side.iter().map(|&number| node(number)).collect();
-    let sides = sides.iter().map(side).collect();
-    let partitions = vec![Partition { sides, from: time(from), until: time(until) }];
-    Network { partitions, ..Network::default() }
+    Network { partitions: vec![parted(sides, from, until)], ..Network::default() }
 }
 
 fn told(log: &Log) -> Vec<(f64, u32, &str)> {
