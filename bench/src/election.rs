@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use quorate_algorithms::election::{Criterion, Election, Initiators, Setup};
-use quorate_algorithms::{Catalogued, Portable, Visitor};
+use quorate_algorithms::{Catalogued, Maker, Portable};
 use quorate_core::{Algorithm, NodeSet, Options, Scene, Shape, Span, Time};
 use quorate_sim::topology::Named;
 use quorate_sim::{Draw, Faults, Network, World};
@@ -22,10 +22,10 @@ pub(crate) fn run() {
         "{:<38}{:<14}{:>9}{:>12}{:>12}{:>10}{:>12}",
         "algorithm", "topology", "nodes", "messages", "seconds", "ns/event", "bytes/node"
     );
-    for meta in Election::CATALOGUE {
+    for (meta, measure) in Election::CATALOGUE.iter().zip(Election::each::<Measure>()) {
         let (topology, sizes, options) = plan(meta.name, meta.shape);
         for count in sizes {
-            Election::visit(meta.name, Measure { count, topology: &topology, options });
+            measure(count, &topology, options);
         }
     }
     println!("\nbytes/node: the most memory in use, by the number of nodes.");
@@ -53,46 +53,44 @@ fn plan(name: &str, shape: Shape) -> (Named, [usize; 3], Given) {
     }
 }
 
-struct Measure<'a> {
-    count: usize,
-    topology: &'a Named,
-    options: Given,
-}
+/// Makes a measurement of each algorithm: of so many nodes, linked like this, with these options.
+struct Measure;
 
-impl Visitor<Election> for Measure<'_> {
-    type Output = ();
+impl Maker<Election> for Measure {
+    type Made = fn(usize, &Named, Given);
 
-    fn visit<A>(self)
+    fn make<A>() -> Self::Made
     where
         A: Algorithm<Family = Election>,
         A::Msg: Portable,
     {
-        let Self { count, topology, options } = self;
-        let mut ids: Vec<u32> = (1..=count as u32).collect();
-        Draw::new(1, 9).shuffle(&mut ids);
-        let config = A::configure(&Options(options)).expect("the options make sense");
-        let setup = Setup::with_ids(&ids, Criterion::Highest);
-        let (network, faults) = (Network::default(), Faults::default());
-        let mut done = None;
-        let memory = allocation_counter::measure(|| {
-            let topology = topology.build(count, 1).expect("there is one of this size");
-            let scene = Scene::<A>::new(topology, setup, config);
-            let users = Initiators::at_once(NodeSet::first(1));
-            let start = Instant::now();
-            let mut world = World::new(&scene, users, (), &network, &faults, 1);
-            world.start();
-            world.run(u64::MAX, Time::ZERO + Span::units(100_000_000));
-            let seconds = start.elapsed().as_secs_f64();
-            done = Some((world.finish().0, seconds));
-        });
-        let Some((report, seconds)) = done else { return };
-        let per_event = seconds * 1e9 / report.events.max(1) as f64;
-        let bytes = memory.bytes_max / count as u64;
-        println!(
-            "{:<38}{:<14}{count:>9}{:>12}{seconds:>12.3}{per_event:>10.0}{bytes:>12}",
-            A::META.name,
-            topology.to_string(),
-            report.messages
-        );
+        |count, topology, options| {
+            let mut ids: Vec<u32> = (1..=count as u32).collect();
+            Draw::new(1, 9).shuffle(&mut ids);
+            let config = A::configure(&Options(options)).expect("the options make sense");
+            let setup = Setup::with_ids(&ids, Criterion::Highest);
+            let (network, faults) = (Network::default(), Faults::default());
+            let mut done = None;
+            let memory = allocation_counter::measure(|| {
+                let topology = topology.build(count, 1).expect("there is one of this size");
+                let scene = Scene::<A>::new(topology, setup, config);
+                let users = Initiators::at_once(NodeSet::first(1));
+                let start = Instant::now();
+                let mut world = World::new(&scene, users, (), &network, &faults, 1);
+                world.start();
+                world.run(u64::MAX, Time::ZERO + Span::units(100_000_000));
+                let seconds = start.elapsed().as_secs_f64();
+                done = Some((world.finish().0, seconds));
+            });
+            let Some((report, seconds)) = done else { return };
+            let per_event = seconds * 1e9 / report.events.max(1) as f64;
+            let bytes = memory.bytes_max / count as u64;
+            println!(
+                "{:<38}{:<14}{count:>9}{:>12}{seconds:>12.3}{per_event:>10.0}{bytes:>12}",
+                A::META.name,
+                topology.to_string(),
+                report.messages
+            );
+        }
     }
 }

@@ -1,25 +1,48 @@
-//! From names to types: one line per algorithm, from which every engine and every table takes it.
+//! The catalogues: one line per algorithm, from which every engine and every table takes it.
 
 use alloc::vec::Vec;
 
-use quorate_core::{Algorithm, Family, Message, Meta};
+use quorate_core::{Algorithm, BadOption, Family, Message, Meta, Options, Solution};
+
+use crate::{BadStack, Layer};
 
 /// A family whose algorithms can be named.
 pub trait Catalogued: Family {
     /// Its algorithms, in the order of the lectures.
     const CATALOGUE: &'static [&'static Meta];
 
-    /// Calls the visitor with the type of the algorithm of this name; none if there is none.
-    fn visit<V: Visitor<Self>>(name: &str, visitor: V) -> Option<V::Output>;
+    /// Any one of its algorithms, chosen when a run begins.
+    type Any: Solution<Family = Self, Msg: Portable>;
+
+    /// Any one of its algorithms, over any of the layers that the family can do with.
+    type Stack: Solution<Family = Self, Msg: Portable>;
+
+    /// The algorithm of this name with these options; none if there is none of this name.
+    fn configure(
+        name: &str,
+        options: &Options<'_>,
+    ) -> Option<Result<<Self::Any as Solution>::Config, BadOption>>;
+
+    /// The algorithm over these layers, the uppermost first.
+    ///
+    /// # Errors
+    /// A layer that the family cannot do with, and why.
+    fn stack(
+        config: <Self::Any as Solution>::Config,
+        layers: &[Layer],
+    ) -> Result<<Self::Stack as Solution>::Config, BadStack>;
+
+    /// What a maker makes of each algorithm, in the order of the catalogue.
+    fn each<M: Maker<Self>>() -> Vec<M::Made>;
 }
 
-/// Something to be done with an algorithm whose name is known only at run time.
-pub trait Visitor<F: Family> {
-    /// What comes of it.
-    type Output;
+/// Something to be made of the type of every algorithm of a family, such as a table of functions.
+pub trait Maker<F: Family> {
+    /// What is made.
+    type Made;
 
-    /// Does it.
-    fn visit<A>(self) -> Self::Output
+    /// Makes it.
+    fn make<A>() -> Self::Made
     where
         A: Algorithm<Family = F>,
         A::Msg: Portable;
@@ -43,38 +66,44 @@ impl<M: Message + Carried> Portable for M {}
 
 /// A family's catalogue: one line per algorithm.
 macro_rules! catalogue {
-    ($family:ty: $($algorithm:ty,)+) => {
+    ($family:ident: $($algorithm:ident,)+) => {
+        $crate::sum::sum! {
+            /// Any algorithm of the family, chosen when a run begins.
+            any: $family { $($algorithm($algorithm),)+ }
+        }
+
         impl $crate::Catalogued for $family {
             const CATALOGUE: &'static [&'static quorate_core::Meta] =
                 &[$(&<$algorithm as quorate_core::Algorithm>::META,)+];
 
-            fn visit<V: $crate::Visitor<Self>>(name: &str, visitor: V) -> Option<V::Output> {
+            type Any = any::Any;
+            type Stack = stack::Any;
+
+            fn configure(
+                name: &str,
+                options: &quorate_core::Options<'_>,
+            ) -> Option<Result<any::Config, quorate_core::BadOption>> {
                 $(if name == <$algorithm as quorate_core::Algorithm>::META.name {
-                    return Some(visitor.visit::<$algorithm>());
+                    let config = <$algorithm as quorate_core::Algorithm>::configure(options);
+                    return Some(config.map(any::Config::$algorithm));
                 })+
                 None
+            }
+
+            fn stack(
+                config: any::Config,
+                layers: &[$crate::Layer],
+            ) -> Result<stack::Config, $crate::BadStack> {
+                Self::layered(config, layers)
+            }
+
+            fn each<M: $crate::Maker<Self>>() -> alloc::vec::Vec<M::Made> {
+                alloc::vec![$(M::make::<$algorithm>(),)+]
             }
         }
     };
 }
 pub(crate) use catalogue;
-
-/// More kinds of messages than any algorithm has.
-pub(crate) const KINDS_MAX: usize = 32;
-
-/// The kinds of an algorithm, then those of what carries it; what is left over is empty.
-pub(crate) const fn joined(
-    inner: &[&'static str],
-    outer: &[&'static str],
-) -> [&'static str; KINDS_MAX] {
-    let mut kinds = [""; KINDS_MAX];
-    let mut count = 0;
-    while count < inner.len() + outer.len() {
-        kinds[count] = if count < inner.len() { inner[count] } else { outer[count - inner.len()] };
-        count += 1;
-    }
-    kinds
-}
 
 /// Of the given names the one that `name` was probably meant to be, if any comes near.
 #[must_use]

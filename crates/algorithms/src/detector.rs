@@ -15,13 +15,32 @@ use quorate_core::{
     Fact, Family, Monitor, NodeId, NodeSet, PerNode, Span, Violation, Wait, Workload,
 };
 
-pub use detected::{Detected, Layer};
+pub use detected::{Beside, Detected, Layer};
 pub use heartbeat::Heartbeat;
 pub use phi_accrual::PhiAccrual;
 
 crate::catalogue::catalogue! { Detector:
     Heartbeat,
     PhiAccrual,
+}
+crate::sum::sum! {
+    /// Any detector: over nothing, since what counts is which beats are lost.
+    stack: Detector { Bare(any::Any), }
+}
+
+impl Detector {
+    fn layered(
+        config: any::Config,
+        layers: &[crate::Layer],
+    ) -> Result<stack::Config, crate::BadStack> {
+        match layers {
+            [] => Ok(stack::Config::Bare(config)),
+            _ => Err(crate::BadStack::because(
+                "a failure detector runs over the bare network: what it judges by is which of its \
+                 messages are late or lost",
+            )),
+        }
+    }
 }
 
 /// The family of failure detectors.

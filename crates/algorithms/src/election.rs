@@ -62,6 +62,7 @@ crate::catalogue::catalogue! { Election:
     FireWire,
     RegistryTree,
 }
+crate::stack::stack!(Election);
 
 /// The family of leader election.
 #[derive(Debug)]

@@ -51,6 +51,7 @@ crate::catalogue::catalogue! { Group:
     VirtualSynchrony,
     ExtendedVirtualSynchrony,
 }
+crate::stack::stack!(Group);
 
 /// The family of group communication.
 #[derive(Debug)]

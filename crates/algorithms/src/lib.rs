@@ -16,8 +16,11 @@ pub mod link;
 pub mod membership;
 pub mod mutex;
 pub mod reliable;
+mod stack;
+mod sum;
 #[cfg(test)]
 mod testing;
 
-pub use catalogue::{Carried, Catalogued, Portable, Visitor, nearest};
+pub use catalogue::{Carried, Catalogued, Maker, Portable, nearest};
 pub use reliable::Reliable;
+pub use stack::{BadStack, Layer};

@@ -16,7 +16,7 @@
 //!
 //! # Assumptions
 //! A link leads both ways. A message that is sent again and again arrives in the end. A node that
-//! comes up after a crash has a higher incarnation than before; nothing else need survive a crash.
+//! comes up after a crash has a later life than before; nothing else need survive a crash.
 //!
 //! # Messages
 //! | name | sent when | effect |
@@ -27,7 +27,7 @@
 //!
 //! Every frame carries the acknowledgement of the other direction: the number up to which all was
 //! delivered, and a bit for each of the next numbers that has come early. It also carries the
-//! incarnations of its sender and, as far as the sender knows, of its receiver. The two name the
+//! lives of its sender and, as far as the sender knows, of its receiver. The two name the
 //! *session*.
 //!
 //! ```text
@@ -89,7 +89,7 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt::{self, Debug};
 
-use quorate_core::{Ctx, Listens, Liveness, Message, NodeId, Protocol, Refusal, Span};
+use quorate_core::{Ctx, Life, Liveness, Message, NodeId, Protocol, Refusal, Span, Timed};
 
 use peer::{Arrival, Peer, Progress};
 pub use rtt::Bounds;
@@ -159,8 +159,8 @@ pub struct Frame<M> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Session {
-    from: u32,
-    to: u32,
+    from: Life,
+    to: Life,
 }
 
 /// What has arrived: everything below `next`, and of `next + 1` onwards what `early` has a bit for.
@@ -225,8 +225,8 @@ impl<M: Debug> Debug for Frame<M> {
             f.write_str(" ")?;
             f.debug_set().entries(ack.early()).finish()?;
         }
-        if (session.from, session.to) != (0, 0) {
-            write!(f, " in {}>{}", session.from, session.to)?;
+        if (session.from, session.to) != (Life::FIRST, Life::FIRST) {
+            write!(f, " in {:?}>{:?}", session.from, session.to)?;
         }
         Ok(())
     }
@@ -263,7 +263,7 @@ pub struct Delivered<M> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Link<M> {
     /// The life that this node is in.
-    incarnation: u32,
+    life: Life,
     settings: Settings,
     /// Those that something was sent to, or heard from.
     peers: BTreeMap<NodeId, Peer<M>>,
@@ -275,12 +275,14 @@ impl<M> Link<M> {
     /// # Panics
     /// If the window is empty, or longer than an acknowledgement can tell of.
     #[must_use]
-    pub fn new(incarnation: u32, settings: Settings) -> Self {
+    pub fn new(life: Life, settings: Settings) -> Self {
         let possible = 1..=Settings::WINDOW_MAX;
         assert!(possible.contains(&settings.window), "no window of {}", settings.window);
-        Self { incarnation, settings, peers: BTreeMap::new() }
+        Self { life, settings, peers: BTreeMap::new() }
     }
 }
+
+impl<M: Message + 'static> Timed for Link<M> {}
 
 impl<M: Message + 'static> Protocol for Link<M> {
     type Msg = Frame<M>;
@@ -288,8 +290,6 @@ impl<M: Message + 'static> Protocol for Link<M> {
     type Command = Send<M>;
     type Event = Delivered<M>;
     type Stable = Infallible;
-
-    const LISTENS: Listens = Listens { liveness: true, views: false };
 
     fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
@@ -352,12 +352,12 @@ impl<M: Message + 'static> Link<M> {
 
     /// Puts a frame on its way; the acknowledgement that is owed rides on it.
     fn transmit(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId, body: Body<M>) {
-        let from = self.incarnation;
+        let from = self.life;
         let peer = self.peer(to);
         if core::mem::take(&mut peer.incoming.owes_ack) {
             cx.cancel_timer(Timer::Ack(to));
         }
-        let session = Session { from, to: peer.incarnation };
+        let session = Session { from, to: peer.life };
         cx.send(to, Frame { session, ack: peer.incoming.ack(), body });
     }
 
@@ -430,8 +430,8 @@ impl<M: Message + 'static> Link<M> {
         session: Session,
         body: &Body<M>,
     ) -> bool {
-        let mine = self.incarnation;
-        let theirs = self.peer(from).incarnation;
+        let mine = self.life;
+        let theirs = self.peer(from).life;
         if session.from < theirs || session.to > mine {
             cx.trace("stale", &[("node", u64::from(from.number()))]);
             return false;
@@ -451,9 +451,9 @@ impl<M: Message + 'static> Link<M> {
     }
 
     /// The peer is in a later life than was known: what it has not acknowledged is for that one.
-    fn begin_anew(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, incarnation: u32) {
+    fn begin_anew(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, life: Life) {
         let peer = self.peer(from);
-        peer.incarnation = incarnation;
+        peer.life = life;
         peer.incoming = peer::Incoming::new();
         let open = peer.out.begin_anew();
         cx.trace("reborn", &[("node", u64::from(from.number())), ("open", open.len() as u64)]);

@@ -46,7 +46,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{Ctx, Listens, Liveness, NodeId, NodeSet, Protocol, Refusal, ViewId};
+use quorate_core::{Ctx, Liveness, NodeId, NodeSet, Protocol, Refusal, ViewId};
 
 pub use authority::{Authority, AuthorityMessage, Electorate, Post, Proposal, Seat, SeatMsg};
 pub use majority::{Ballot, Majority, MajorityMsg, Step};
@@ -107,14 +107,14 @@ impl<T: Tenant> Membership<T> {
     /// The part at a node. A node that comes up again is no member, whatever it was before.
     pub fn new(
         me: NodeId,
-        boot: u32,
+        boot: quorate_core::Life,
         everybody: NodeSet,
         founders: &NodeSet,
         authority: T::Authority,
     ) -> Self {
-        let standing = match (boot, founders.contains(me)) {
-            (0, true) => Standing::Member,
-            (0, false) => Standing::Outside,
+        let standing = match (boot.is_first(), founders.contains(me)) {
+            (true, true) => Standing::Member,
+            (true, false) => Standing::Outside,
             _ => Standing::Joining,
         };
         Self {
@@ -595,8 +595,6 @@ impl<T: Tenant> Protocol for Membership<T> {
     type Command = Command;
     type Event = Event<T>;
     type Stable = Infallible;
-
-    const LISTENS: Listens = Listens { liveness: true, views: false };
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         if self.standing == Standing::Joining {

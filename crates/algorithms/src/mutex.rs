@@ -65,6 +65,7 @@ crate::catalogue::catalogue! { Mutex:
     Singhal,
     NaimiTrehel,
 }
+crate::stack::stack!(Mutex in InViews);
 
 /// The family of mutual exclusion.
 #[derive(Debug)]

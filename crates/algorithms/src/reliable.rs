@@ -4,17 +4,18 @@
 use alloc::vec::Vec;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Ctx, Effect, Family, Input, Listens, Liveness, Meta,
-    NodeId, Options, Protocol, Refusal, Scene, Shape, Timing, View, Wrap,
+    BadOption, Boot, Channels, Ctx, Effect, Family, Input, Liveness, NodeId, Protocol, Refusal,
+    Scene, Shape, Solution, Timed, Timing, Traits, Wrap,
 };
 
-use crate::catalogue::{KINDS_MAX, joined};
 use crate::link::{self, Delivered, Frame, LINK_ACK, Link, RESEND, Send, Settings};
 
 /// The algorithm `A` over reliable links: to its users, and to whoever judges it, the same.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Reliable<A: Algorithm> {
+pub struct Reliable<A: Solution> {
     inner: A,
+    /// The algorithm wants the word of a failure detector, as its links do.
+    listens: bool,
     link: Link<A::Msg>,
     /// How many messages found window and queue of their link full, and are lost.
     refused: u64,
@@ -29,67 +30,69 @@ pub enum Timer<T> {
     Link(link::Timer),
 }
 
-impl<A: Algorithm> Algorithm for Reliable<A> {
+impl<A: Solution> Solution for Reliable<A> {
     type Family = A::Family;
     type Config = A::Config;
 
-    const META: Meta = Meta {
-        // Acknowledgements go the other way. The first link of each node still makes the ring.
-        shape: match A::META.shape {
-            Shape::Ring => Shape::TwoWayRing,
-            other => other,
-        },
-        channels: Channels::Unordered,
-        timing: Timing::Timed,
-        kinds: Self::KINDS,
-        ..A::META
-    };
-    const RESTLESS: bool = A::RESTLESS;
+    fn traits(config: &A::Config) -> Traits {
+        let inner = A::traits(config);
+        Traits {
+            // Acknowledgements go the other way. The first link of each node still makes the ring.
+            shape: match inner.shape {
+                Shape::Ring => Shape::TwoWayRing,
+                other => other,
+            },
+            channels: Channels::Unordered,
+            timing: Timing::Timed,
+            kinds: inner.kinds.into_iter().chain([RESEND, LINK_ACK]).collect(),
+            listens: true,
+            ..inner
+        }
+    }
+
+    fn usual(config: &A::Config) -> A::Config {
+        A::usual(config)
+    }
 
     fn promise(config: &A::Config) -> <A::Family as Family>::Promise {
         A::promise(config)
     }
 
-    fn configure(options: &Options<'_>) -> Result<A::Config, BadOption> {
-        A::configure(options)
-    }
-
     fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
-        let Scene { topology, view, setup, config } = scene.clone();
-        if let Shape::Ring = A::META.shape {
-            let next = |node: &NodeId| topology.neighbours(*node).next();
+        let inner = scene.inner::<A>(scene.config.clone());
+        if let Shape::Ring = inner.traits.shape {
+            let next = |node: &NodeId| inner.topology.neighbours(*node).next();
             let first = NodeId::at(0);
-            let round = core::iter::successors(next(&first), next).take(topology.count());
+            let round = core::iter::successors(next(&first), next).take(inner.count());
             let back = round.take_while(|&node| node != first).count() + 1;
-            if back != topology.count() {
+            if back != inner.count() {
                 let reason = "the first links of the nodes do not make a ring".into();
                 return Err(BadOption::because("topology", reason));
             }
         }
-        A::admit(&Scene { topology, view, setup, config })
+        A::admit(&inner)
+    }
+
+    fn watches(timer: Timer<A::Timer>) -> bool {
+        matches!(timer, Timer::Inner(timer) if A::watches(timer))
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, view, neighbours, setup, config, incarnation, stable } = boot;
+        let Boot { me, view, neighbours, setup, config, life, kept } = boot;
         Self {
-            inner: A::boot(Boot { me, view, neighbours, setup, config, incarnation, stable }),
-            link: Link::new(incarnation, Settings::default()),
+            inner: A::boot(Boot { me, view, neighbours, setup, config, life, kept }),
+            listens: A::traits(config).listens,
+            link: Link::new(life, Settings::default()),
             refused: 0,
         }
     }
 }
 
-/// What links send of their own.
-const LINK_KINDS: [&str; 2] = [RESEND, LINK_ACK];
+impl<A: Solution> Timed for Reliable<A> {}
 
-impl<A: Algorithm> Reliable<A> {
-    const ALL_KINDS: [&'static str; KINDS_MAX] = joined(A::META.kinds, &LINK_KINDS);
-    const KINDS: &'static [&'static str] = {
-        let all: &'static [&'static str; KINDS_MAX] = &Self::ALL_KINDS;
-        all.split_at(A::META.kinds.len() + LINK_KINDS.len()).0
-    };
-
-    const LINK: Wrap<Link<A::Msg>, Self> = Wrap { msg: |frame| frame, timer: Timer::Link };
+impl<A: Solution> Reliable<A> {
+    const LINK: Wrap<Link<A::Msg>, Self> =
+        Wrap { msg: |frame| frame, timer: Timer::Link, stable: |none| match none {} };
 
     /// The algorithm itself.
     pub const fn inner(&self) -> &A {
@@ -120,7 +123,7 @@ impl<A: Algorithm> Reliable<A> {
                 }
                 Effect::SetTimer { timer, after } => cx.set_timer(Timer::Inner(timer), after),
                 Effect::CancelTimer(timer) => cx.cancel_timer(Timer::Inner(timer)),
-                Effect::Persist(stable) => cx.persist(stable),
+                Effect::Persist(record) => cx.persist(record),
                 Effect::Emit(event) => cx.emit(event),
             }
         }
@@ -154,14 +157,12 @@ impl<A: Algorithm> Reliable<A> {
     }
 }
 
-impl<A: Algorithm> Protocol for Reliable<A> {
+impl<A: Solution> Protocol for Reliable<A> {
     type Msg = Frame<A::Msg>;
     type Timer = Timer<A::Timer>;
     type Command = A::Command;
     type Event = A::Event;
     type Stable = A::Stable;
-
-    const LISTENS: Listens = A::LISTENS;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         self.tell_inner(cx, Input::Start);
@@ -188,11 +189,9 @@ impl<A: Algorithm> Protocol for Reliable<A> {
 
     fn on_liveness(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId, now: Liveness) {
         self.lower(cx, |link, cx| link.on_liveness(cx, peer, now));
-        self.tell_inner(cx, Input::Liveness { peer, now });
-    }
-
-    fn on_view(&mut self, cx: &mut Ctx<'_, Self>, view: &View) {
-        self.tell_inner(cx, Input::View(view.clone()));
+        if self.listens {
+            self.tell_inner(cx, Input::Liveness { peer, now });
+        }
     }
 
     fn assert_invariants(&self) {

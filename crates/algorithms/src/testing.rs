@@ -7,7 +7,7 @@ use std::vec::Vec;
 use quorate_check::{Outcome, Plan, check};
 use quorate_core::trace::Outcome as Effect;
 use quorate_core::{
-    Algorithm, Ctx, Input, NodeId, PerNode, Refusal, Scene, Span, Time, Violation, Workload,
+    Ctx, Input, NodeId, PerNode, Refusal, Scene, Solution, Span, Time, Violation, Workload,
 };
 use quorate_sim::{Draw, Faults, Network, Report, World};
 
@@ -49,12 +49,12 @@ impl Log {
 }
 
 /// Runs a scene to rest; `prepare` may change nodes before they start. All monitors must hold.
-pub(crate) fn run<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn run<A: Solution, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: W,
     network: &Network,
     faults: &Faults,
-    prepare: impl FnOnce(&mut World<'_, A, W>),
+    prepare: impl FnOnce(&mut World<'_, Scene<A>, W>),
 ) -> Log {
     let log = run_unjudged(scene, users, network, faults, prepare);
     let broken: Vec<_> = log.report.violations().collect();
@@ -63,25 +63,25 @@ pub(crate) fn run<A: Algorithm, W: Workload<A::Command, A::Event>>(
 }
 
 /// As [`run`], whatever the monitors say.
-pub(crate) fn run_unjudged<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn run_unjudged<A: Solution, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: W,
     network: &Network,
     faults: &Faults,
-    prepare: impl FnOnce(&mut World<'_, A, W>),
+    prepare: impl FnOnce(&mut World<'_, Scene<A>, W>),
 ) -> Log {
     run_until(scene, users, network, faults, Time(u64::MAX), 1, prepare)
 }
 
 /// As [`run_unjudged`], but ended at a time, and with another seed than usual.
-pub(crate) fn run_until<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn run_until<A: Solution, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: W,
     network: &Network,
     faults: &Faults,
     until: Time,
     seed: u64,
-    prepare: impl FnOnce(&mut World<'_, A, W>),
+    prepare: impl FnOnce(&mut World<'_, Scene<A>, W>),
 ) -> Log {
     drive_with(scene, users, network, faults, seed, |world| {
         prepare(world);
@@ -92,24 +92,24 @@ pub(crate) fn run_until<A: Algorithm, W: Workload<A::Command, A::Event>>(
 }
 
 /// As [`run_unjudged`], but `drive` starts and runs the world.
-pub(crate) fn drive<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn drive<A: Solution, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: W,
     network: &Network,
     faults: &Faults,
-    drive: impl FnOnce(&mut World<'_, A, W>),
+    drive: impl FnOnce(&mut World<'_, Scene<A>, W>),
 ) -> Log {
     drive_with(scene, users, network, faults, 1, drive)
 }
 
 /// As [`drive`], with another seed than usual.
-fn drive_with<A: Algorithm, W: Workload<A::Command, A::Event>>(
+fn drive_with<A: Solution, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: W,
     network: &Network,
     faults: &Faults,
     seed: u64,
-    drive: impl FnOnce(&mut World<'_, A, W>),
+    drive: impl FnOnce(&mut World<'_, Scene<A>, W>),
 ) -> Log {
     let (mut sent, mut told) = (Vec::new(), Vec::new());
     let mut world = World::new(scene, users, (), network, faults, seed);
@@ -133,7 +133,7 @@ fn drive_with<A: Algorithm, W: Workload<A::Command, A::Event>>(
 
 /// Explores everything; all must hold. The number of states is recorded by the test: whatever
 /// changes behaviour changes it.
-pub(crate) fn exhaust<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn exhaust<A: Solution, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: &W,
     plan: &Plan,
@@ -144,7 +144,7 @@ pub(crate) fn exhaust<A: Algorithm, W: Workload<A::Command, A::Event>>(
 }
 
 /// Explores everything with a mistake planted, which must be found.
-pub(crate) fn catch<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn catch<A: Solution, W: Workload<A::Command, A::Event>>(
     mistake: &'static str,
     scene: &Scene<A>,
     users: &W,
@@ -173,7 +173,7 @@ pub(crate) fn wishes_at(count: usize, setup: &Setup, wishes: &[(u32, f64)], stay
 }
 
 /// Hands one input to a node, outside of any world. Returns what it did, in the words of traces.
-pub(crate) fn feed<A: Algorithm>(
+pub(crate) fn feed<A: Solution>(
     it: &mut A,
     me: u32,
     input: Input<A>,
@@ -183,7 +183,7 @@ pub(crate) fn feed<A: Algorithm>(
 }
 
 /// Hands a node a message that makes no sense to it; nothing must come of it.
-pub(crate) fn ignores<A: Algorithm>(it: &A, me: u32, from: u32, msg: A::Msg) {
+pub(crate) fn ignores<A: Solution>(it: &A, me: u32, from: u32, msg: A::Msg) {
     let mut after = it.clone();
     let input = Input::Message { from: node(from), msg };
     assert_eq!(feed(&mut after, me, input), Ok(Vec::new()));
@@ -191,7 +191,7 @@ pub(crate) fn ignores<A: Algorithm>(it: &A, me: u32, from: u32, msg: A::Msg) {
 }
 
 /// One step of a node on its own; what it sends and sets.
-pub(crate) fn step<A: Algorithm>(
+pub(crate) fn step<A: Solution>(
     who: &mut A,
     me: NodeId,
     input: Input<A>,
@@ -204,8 +204,8 @@ pub(crate) fn step<A: Algorithm>(
 }
 
 /// Why this node, just booted, refuses the command; nothing may come of it.
-pub(crate) fn refusal<A: Algorithm>(scene: &Scene<A>, me: NodeId, command: A::Command) -> Refusal {
-    let mut who = scene.boot(me, 0, None);
+pub(crate) fn refusal<A: Solution>(scene: &Scene<A>, me: NodeId, command: A::Command) -> Refusal {
+    let mut who = scene.boot(me);
     let before = who.clone();
     let refusal = step(&mut who, me, Input::Command(command)).unwrap_err();
     assert_eq!(who, before);

@@ -8,10 +8,10 @@ use quorate_algorithms::detector::{self, Detector, Listeners};
 use quorate_algorithms::election::{self, Criterion, Election, Initiators};
 use quorate_algorithms::group::{self, Group, Pattern, Senders};
 use quorate_algorithms::mutex::{self, Load, Mutex, Users};
-use quorate_algorithms::{Catalogued, Portable, Visitor};
+use quorate_algorithms::{Catalogued, Portable};
 use quorate_core::{
-    Algorithm, Choices, Ctx, Effect, Input, Liveness, NodeId, NodeSet, Options, Scene, Shape, Span,
-    Time, Topology, Workload,
+    Choices, Ctx, Effect, Input, Liveness, Meta, NodeId, NodeSet, Options, Scene, Shape, Solution,
+    Span, Time, Topology, Workload,
 };
 use quorate_sim::Draw;
 
@@ -24,7 +24,7 @@ const STEPS: u32 = 400;
 const WAITING_MAX: usize = 64;
 
 /// A run in which messages arrive late, twice, bent, or never, and timers run out at any time.
-struct Ordeal<'a, A: Algorithm, W> {
+struct Ordeal<'a, A: Solution, W> {
     scene: &'a Scene<A>,
     nodes: Vec<A>,
     users: W,
@@ -38,12 +38,12 @@ struct Ordeal<'a, A: Algorithm, W> {
 
 impl<'a, A, W> Ordeal<'a, A, W>
 where
-    A: Algorithm,
+    A: Solution,
     A::Msg: Portable,
     W: Workload<A::Command, A::Event>,
 {
     fn new(scene: &'a Scene<A>, users: W, seed: u64) -> Self {
-        let nodes = NodeId::first(NODES).map(|node| scene.boot(node, 0, None)).collect();
+        let nodes = NodeId::first(NODES).map(|node| scene.boot(node)).collect();
         let (messages, timers) = (VecDeque::new(), VecDeque::new());
         let draw = Draw::new(seed, 3);
         Self { scene, nodes, users, draw, now: Time::ZERO, messages, timers, bent: 0 }
@@ -62,7 +62,7 @@ where
                 _ => {
                     let peer = NodeId::at(self.below(NODES));
                     let now = [Liveness::Down, Liveness::Up][self.below(2)];
-                    if A::LISTENS.liveness && peer != node {
+                    if self.scene.traits.listens && peer != node {
                         self.step(node, Input::Liveness { peer, now });
                     }
                 }
@@ -145,7 +145,7 @@ where
         let it = &mut self.nodes[node.index()];
         let cx = &mut Ctx::new(node, self.now, &mut self.draw, &mut effects);
         let went = catch_unwind(AssertUnwindSafe(|| it.step(cx, input).is_ok()));
-        let name = A::META.name;
+        let name = self.scene.traits.name;
         assert!(went.is_ok(), "{name}: node {node} does not survive {told:?}\n{before:?}");
         for effect in effects {
             match effect {
@@ -175,7 +175,7 @@ where
 
 fn endure<A, W>(scene: &Scene<A>, users: &W)
 where
-    A: Algorithm,
+    A: Solution,
     A::Msg: Portable,
     W: Workload<A::Command, A::Event>,
 {
@@ -185,7 +185,7 @@ where
         ordeal.run();
         bent += ordeal.bent;
     }
-    assert!(bent > 5 * RUNS, "{}: only {bent} messages were bent", A::META.name);
+    assert!(bent > 5 * RUNS, "{}: only {bent} messages were bent", scene.traits.name);
 }
 
 /// A topology that the algorithm can run on.
@@ -202,104 +202,66 @@ fn topology(shape: Shape) -> Topology {
     }
 }
 
-struct Endure;
+fn mutex_endures(meta: &Meta) {
+    let setup = mutex::Setup::new(NODES);
+    let config = configured::<Mutex>(meta);
+    let users = Users::new(NODES, &setup, 100, Load::Heavy, Span::UNIT);
+    endure(&Scene::<mutex::any::Any>::new(topology(meta.shape), setup, config), &users);
+}
 
-impl Visitor<Mutex> for Endure {
-    type Output = ();
+fn election_endures(meta: &Meta) {
+    let setup = election::Setup::with_ids(&[3, 1, 4, 2], Criterion::Highest);
+    let is_bus = meta.name == "election/firewire";
+    let config = configured::<Election>(meta);
+    let shape = if is_bus { Shape::Tree } else { meta.shape };
+    let users = Initiators::at_once(NodeSet::first(NODES));
+    endure(&Scene::<election::any::Any>::new(topology(shape), setup, config), &users);
+}
 
-    fn visit<A>(self)
-    where
-        A: Algorithm<Family = Mutex>,
-        A::Msg: Portable,
-    {
-        let setup = mutex::Setup::new(NODES);
-        let config = A::configure(&Options(&[])).expect("defaults are good");
-        let users = Users::new(NODES, &setup, 100, Load::Heavy, Span::UNIT);
-        endure(&Scene::<A>::new(topology(A::META.shape), setup, config), &users);
+fn detector_endures(meta: &Meta) {
+    let setup = detector::Setup { interval: Span::units(20) };
+    let config = configured::<Detector>(meta);
+    endure(&Scene::<detector::any::Any>::new(topology(meta.shape), setup, config), &Listeners);
+}
+
+fn group_endures(meta: &Meta) {
+    let topology = topology(meta.shape);
+    let members = NodeSet::first(3);
+    for total in [group::TotalBy::Sequencer, group::TotalBy::Token] {
+        let setup =
+            group::Setup { members: members.clone(), total, ..group::Setup::along(&topology) };
+        let orders = group::Order::NAMES.map(|(_, order)| order);
+        let joins = [(NodeId::at(3), Span::ZERO)].into();
+        let pattern =
+            Pattern { orders: orders.into(), joins, ahead_max: 100, ..Pattern::default() };
+        let users = Senders::new(NODES, &members, &members, 100, pattern);
+        let config = configured::<Group>(meta);
+        endure(&Scene::<group::any::Any>::new(topology.clone(), setup, config), &users);
     }
 }
 
-impl Visitor<Election> for Endure {
-    type Output = ();
-
-    fn visit<A>(self)
-    where
-        A: Algorithm<Family = Election>,
-        A::Msg: Portable,
-    {
-        let setup = election::Setup::with_ids(&[3, 1, 4, 2], Criterion::Highest);
-        let is_bus = A::META.name == "election/firewire";
-        let config = A::configure(&Options(&[])).expect("defaults are good");
-        let shape = if is_bus { Shape::Tree } else { A::META.shape };
-        let users = Initiators::at_once(NodeSet::first(NODES));
-        endure(&Scene::<A>::new(topology(shape), setup, config), &users);
-    }
-}
-
-impl Visitor<Detector> for Endure {
-    type Output = ();
-
-    fn visit<A>(self)
-    where
-        A: Algorithm<Family = Detector>,
-        A::Msg: Portable,
-    {
-        let setup = detector::Setup { interval: Span::units(20) };
-        let config = A::configure(&Options(&[])).expect("defaults are good");
-        endure(&Scene::<A>::new(topology(A::META.shape), setup, config), &Listeners);
-    }
-}
-
-impl Visitor<Group> for Endure {
-    type Output = ();
-
-    fn visit<A>(self)
-    where
-        A: Algorithm<Family = Group>,
-        A::Msg: Portable,
-    {
-        let topology = topology(A::META.shape);
-        let members = NodeSet::first(3);
-        for total in [group::TotalBy::Sequencer, group::TotalBy::Token] {
-            let setup =
-                group::Setup { members: members.clone(), total, ..group::Setup::along(&topology) };
-            let orders = group::Order::NAMES.map(|(_, order)| order);
-            let joins = [(NodeId::at(3), Span::ZERO)].into();
-            let pattern =
-                Pattern { orders: orders.into(), joins, ahead_max: 100, ..Pattern::default() };
-            let users = Senders::new(NODES, &members, &members, 100, pattern);
-            let config = A::configure(&Options(&[])).expect("defaults are good");
-            endure(&Scene::<A>::new(topology.clone(), setup, config), &users);
-        }
-    }
-}
-
-fn all_endure<F: Catalogued>()
-where
-    Endure: Visitor<F, Output = ()>,
-{
-    assert!(!F::CATALOGUE.is_empty());
-    for meta in F::CATALOGUE {
-        F::visit(meta.name, Endure).expect("it is in the catalogue");
-    }
+/// The algorithm of this name, with its usual options.
+fn configured<F: Catalogued>(meta: &Meta) -> <F::Any as Solution>::Config {
+    let config = F::configure(meta.name, &Options(&[])).expect("it is in the catalogue");
+    config.expect("defaults are good")
 }
 
 #[test]
 fn mutual_exclusion() {
-    all_endure::<Mutex>();
+    Mutex::CATALOGUE.iter().for_each(|meta| mutex_endures(meta));
 }
 
 #[test]
 fn elections() {
-    all_endure::<Election>();
+    Election::CATALOGUE.iter().for_each(|meta| election_endures(meta));
 }
 
 #[test]
 fn failure_detectors() {
-    all_endure::<Detector>();
+    Detector::CATALOGUE.iter().for_each(|meta| detector_endures(meta));
 }
 
 #[test]
 fn group_communication() {
-    all_endure::<Group>();
+    Group::CATALOGUE.iter().for_each(|meta| group_endures(meta));
 }

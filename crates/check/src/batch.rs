@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use quorate_core::{Algorithm, Workload};
+use quorate_core::{Solution, Workload};
 
 use crate::draft::Draft;
 use crate::expand::Expander;
@@ -121,7 +121,7 @@ pub(crate) struct Level<'a> {
 /// Expands the states in these places of the level; gives each one's crop as the number of a
 /// harvest and of a crop in it. Which thread did what shows in the harvests, but not in the crops
 /// nor in the order in which findings get into the tables.
-pub(crate) fn expand<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn expand<A: Solution, W: Workload<A::Command, A::Event>>(
     world: &mut World<'_, A, W>,
     level: Level<'_>,
     places: Range<usize>,
@@ -153,7 +153,7 @@ pub(crate) fn expand<A: Algorithm, W: Workload<A::Command, A::Event>>(
 type Reaped<A, W> = (Harvest, Vec<(usize, Findings<A, W>)>);
 
 /// Threads take one share after the other, so that a slow one does not keep the others waiting.
-fn share_out<A: Algorithm, W: Workload<A::Command, A::Event>>(
+fn share_out<A: Solution, W: Workload<A::Command, A::Event>>(
     world: &World<'_, A, W>,
     level: Level<'_>,
     todo: &[usize],
@@ -175,7 +175,7 @@ fn share_out<A: Algorithm, W: Workload<A::Command, A::Event>>(
     })
 }
 
-fn reap<A: Algorithm, W: Workload<A::Command, A::Event>>(
+fn reap<A: Solution, W: Workload<A::Command, A::Event>>(
     world: &World<'_, A, W>,
     level: Level<'_>,
     shares: &[&[usize]],
@@ -200,7 +200,7 @@ fn reap<A: Algorithm, W: Workload<A::Command, A::Event>>(
 }
 
 impl Harvest {
-    fn expand<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    fn expand<A: Solution, W: Workload<A::Command, A::Event>>(
         &mut self,
         expander: &mut Expander<'_, A, W>,
         level: Level<'_>,

@@ -1,6 +1,6 @@
 //! All steps out of a state.
 
-use quorate_core::{Algorithm, Liveness, NodeId, Workload};
+use quorate_core::{Liveness, NodeId, Solution, Workload};
 
 use crate::draft::{BUDGET, Draft, Limited, NODES, WATCH};
 use crate::findings::Findings;
@@ -12,7 +12,7 @@ use crate::world::{Action, Move, Reached, World};
 /// Takes every step out of a state. Where the tables do not say what becomes of a step, it finds
 /// that out, leaves the step out and goes on with the next one: the state is to be expanded again
 /// when the findings are in the tables.
-pub(crate) struct Expander<'a, A: Algorithm, W> {
+pub(crate) struct Expander<'a, A: Solution, W> {
     world: &'a World<'a, A, W>,
     pub(crate) findings: Findings<A, W>,
     /// The state with what was taken out of it for the step.
@@ -35,7 +35,7 @@ enum Done {
     Unknown,
 }
 
-impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
+impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     pub(crate) fn new(world: &'a World<'a, A, W>) -> Self {
         let (base, after) = (Draft::default(), Draft::default());
         let talking = vec![false; world.scene.count()];
@@ -213,7 +213,9 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
             self.base.copy(&from.row, from.fingerprint);
             self.base.spend(Limited::Recovery);
             let mut known = self.notice(node, Liveness::Up);
-            for other in (0..count).filter(|&other| A::LISTENS.liveness && other != node) {
+            for other in
+                (0..count).filter(|&other| self.world.scene.traits.listens && other != node)
+            {
                 if self.world.presence(&from.row, other) == Presence::Down {
                     known &= self.will_hear(node, other, Liveness::Down);
                 }
@@ -275,7 +277,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     /// The detectors of all others notice that a node went or came. False if that is not known yet.
     fn notice(&mut self, node: usize, now: Liveness) -> bool {
         let mut known = true;
-        for other in (0..self.world.scene.count()).filter(|_| A::LISTENS.liveness) {
+        for other in (0..self.world.scene.count()).filter(|_| self.world.scene.traits.listens) {
             if other != node && self.world.presence(&self.base.row, other) != Presence::Down {
                 known &= self.will_hear(other, node, now);
             }
@@ -353,7 +355,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
 
 /// The places of the messages that can arrive next: one of each kind or, with links that keep the
 /// order, the first one on each link.
-fn first_in_line<'a, A: Algorithm, W: Workload<A::Command, A::Event>>(
+fn first_in_line<'a, A: Solution, W: Workload<A::Command, A::Event>>(
     from: &'a Draft,
     start: usize,
     network: Network,

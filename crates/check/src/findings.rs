@@ -1,7 +1,7 @@
 //! What is not in the tables yet: found out while the tables can only be read, kept afterwards.
 
 use hashbrown::HashSet;
-use quorate_core::{Algorithm, Family, Scene, Violation, Workload};
+use quorate_core::{Family, Scene, Solution, Violation, Workload};
 use rustc_hash::FxBuildHasher;
 
 use crate::choices::Odometer;
@@ -10,7 +10,7 @@ use crate::tables::{Code, Tables, pair};
 use crate::watch::Watch;
 
 /// Things that had to be found out, in the order in which they were asked for.
-pub(crate) struct Findings<A: Algorithm, W> {
+pub(crate) struct Findings<A: Solution, W> {
     deeds: Vec<(u64, Vec<Way<A>>)>,
     heard: Vec<Hearing<W, <A::Family as Family>::Monitor>>,
     deeds_seen: HashSet<u64, FxBuildHasher>,
@@ -21,7 +21,7 @@ pub(crate) struct Findings<A: Algorithm, W> {
 
 /// One way to choose and what it leads to.
 #[derive(Debug)]
-pub(crate) struct Way<A: Algorithm> {
+pub(crate) struct Way<A: Solution> {
     pub(crate) choices: Vec<u32>,
     pub(crate) response: Response<A>,
 }
@@ -32,7 +32,7 @@ struct Hearing<W, M> {
     result: Result<Watch<W, M>, Violation>,
 }
 
-impl<A: Algorithm, W: Workload<A::Command, A::Event>> Findings<A, W> {
+impl<A: Solution, W: Workload<A::Command, A::Event>> Findings<A, W> {
     /// Nothing found out.
     pub(crate) fn new() -> Self {
         Self {

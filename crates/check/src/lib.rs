@@ -66,7 +66,7 @@ mod visited;
 mod watch;
 mod world;
 
-use quorate_core::{Algorithm, NodeId, Scene, Violation, Workload};
+use quorate_core::{NodeId, Scene, Solution, Violation, Workload};
 
 pub use plan::{Discards, Network, Plan, Reduction, Start, Timers};
 pub use report::{Counterexample, Outcome, Progress, Report};
@@ -81,7 +81,7 @@ use world::{Move, World};
 /// # Panics
 /// If a protocol breaks its contract: its own invariants, a refusal with effects, a message to a
 /// node that is not a neighbour, a claim that a message is outdated which is not. If the plan allows more than 255 faults of a kind.
-pub fn check<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub fn check<A: Solution, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: &W,
     plan: &Plan,
@@ -118,7 +118,7 @@ pub fn check<A: Algorithm, W: Workload<A::Command, A::Event>>(
     unreachable!("a search with links does not need them")
 }
 
-fn outcome<A: Algorithm, W: Workload<A::Command, A::Event>>(
+fn outcome<A: Solution, W: Workload<A::Command, A::Event>>(
     world: &mut World<'_, A, W>,
     users: &W,
     seeds: &[Seed],

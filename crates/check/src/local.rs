@@ -2,16 +2,17 @@
 
 use quorate_core::trace::Recorder;
 use quorate_core::{
-    Algorithm, Choices, Ctx, Effect, Input, Liveness, NodeId, Protocol, Scene, Sink, Time,
+    Choices, Ctx, Effect, Input, Kept, Life, Liveness, NodeId, Protocol, Scene, Sink, Solution,
+    Time,
 };
 
 /// Everything that belongs to one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Local<A: Algorithm> {
+pub(crate) struct Local<A: Solution> {
     pub(crate) me: NodeId,
-    pub(crate) life: Life<A>,
-    incarnation: u32,
-    stable: Option<A::Stable>,
+    pub(crate) presence: Up<A>,
+    number: Life,
+    kept: Kept<A::Stable>,
     /// The timers that are set, in order.
     pub(crate) timers: Vec<A::Timer>,
     /// What the failure detector has not told it yet: by peer, and for each peer in order.
@@ -20,7 +21,7 @@ pub(crate) struct Local<A: Algorithm> {
 
 /// Is a node there?
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Life<A> {
+pub(crate) enum Up<A> {
     /// It has not come up yet.
     Asleep,
     /// It is in this state.
@@ -39,7 +40,7 @@ pub(crate) struct Envelope<M> {
 
 /// What can happen to a node.
 #[derive(Clone, Debug)]
-pub(crate) enum Cause<A: Algorithm> {
+pub(crate) enum Cause<A: Solution> {
     Start,
     Recover,
     Crash,
@@ -64,7 +65,7 @@ pub(crate) enum News<C, E> {
 
 /// What a node makes of a cause.
 #[derive(Clone, Debug)]
-pub(crate) struct Response<A: Algorithm> {
+pub(crate) struct Response<A: Solution> {
     /// The node afterwards.
     pub(crate) local: Local<A>,
     /// What it sent, each with the number of the sending.
@@ -75,11 +76,11 @@ pub(crate) struct Response<A: Algorithm> {
     pub(crate) silent: bool,
 }
 
-impl<A: Algorithm> Local<A> {
+impl<A: Solution> Local<A> {
     /// The node before it comes up.
     pub(crate) fn asleep(me: NodeId) -> Self {
         let (timers, words) = (Vec::new(), Vec::new());
-        Self { me, life: Life::Asleep, incarnation: 0, stable: None, timers, words }
+        Self { me, presence: Up::Asleep, number: Life::FIRST, kept: Kept::new(), timers, words }
     }
 
     /// What the node makes of a cause; none if it refuses the command. `sent` counts its sendings
@@ -96,7 +97,7 @@ impl<A: Algorithm> Local<A> {
         let mut news = Vec::new();
         let input = match cause {
             Cause::Crash => {
-                local.life = Life::Down;
+                local.presence = Up::Down;
                 local.timers.clear();
                 local.words.clear();
                 let news = [News::Crashed].into();
@@ -108,7 +109,7 @@ impl<A: Algorithm> Local<A> {
                 return Some(Response { local, sends: Vec::new(), news, silent: true });
             }
             Cause::Recover => {
-                local.incarnation += 1;
+                local.number = local.number.next();
                 news.push(News::Recovered);
                 Input::Start
             }
@@ -138,9 +139,9 @@ impl<A: Algorithm> Local<A> {
         news: Vec<News<A::Command, A::Event>>,
     ) -> Option<Response<A>> {
         if matches!(input, Input::Start) {
-            self.life = Life::Up(scene.boot(self.me, self.incarnation, self.stable.clone()));
+            self.presence = Up::Up(scene.reboot(self.me, self.number, &self.kept));
         }
-        let Life::Up(protocol) = &mut self.life else { panic!("{input:?} at a node not there") };
+        let Up::Up(protocol) = &mut self.presence else { panic!("{input:?} at a node not there") };
         let before = matches!(input, Input::Command(_)).then(|| protocol.clone());
         let sent = notes.sent;
         let mut cx = Ctx::new(self.me, Time::ZERO, choices, &mut notes);
@@ -184,7 +185,9 @@ impl<A: Algorithm> Local<A> {
                     }
                 }
                 Effect::CancelTimer(timer) => self.timers.retain(|&other| other != timer),
-                Effect::Persist(stable) => self.stable = Some(stable),
+                Effect::Persist(record) => {
+                    self.kept.put(record);
+                }
                 Effect::Emit(event) => news.push(News::Told(event)),
             }
         }

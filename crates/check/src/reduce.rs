@@ -8,11 +8,11 @@
 //! [`Protocol::is_outdated`]: quorate_core::Protocol::is_outdated
 
 use hashbrown::HashSet;
-use quorate_core::{Algorithm, Workload};
+use quorate_core::{Solution, Workload};
 use rustc_hash::FxBuildHasher;
 
 use crate::findings::Findings;
-use crate::local::Life;
+use crate::local::Up;
 use crate::plan::{Discards, Plan, Reduction};
 use crate::tables::{Code, Tables, pair};
 use crate::world::World;
@@ -27,15 +27,15 @@ pub(crate) fn applies(plan: &Plan) -> bool {
 }
 
 /// Does the node claim that this message is outdated?
-pub(crate) fn is_claimed<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn is_claimed<A: Solution, W: Workload<A::Command, A::Event>>(
     tables: &Tables<A, W>,
     local: u32,
     message: u32,
 ) -> bool {
     let envelope = &tables.messages[message];
-    match &tables.locals[local].life {
-        Life::Up(node) => node.is_outdated(envelope.from, &envelope.msg),
-        Life::Asleep | Life::Down => false,
+    match &tables.locals[local].presence {
+        Up::Up(node) => node.is_outdated(envelope.from, &envelope.msg),
+        Up::Asleep | Up::Down => false,
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn is_claimed<A: Algorithm, W: Workload<A::Command, A::Event>>(
 ///
 /// # Panics
 /// At the first claim that is not true.
-pub(crate) fn verify<A: Algorithm, W: Workload<A::Command, A::Event>>(world: &mut World<'_, A, W>) {
+pub(crate) fn verify<A: Solution, W: Workload<A::Command, A::Event>>(world: &mut World<'_, A, W>) {
     let known = world.tables.deeds_all();
     let mut todo: Vec<_> = known
         .iter()
@@ -66,7 +66,7 @@ pub(crate) fn verify<A: Algorithm, W: Workload<A::Command, A::Event>>(world: &mu
 }
 
 /// Asserts that the node claims the message to be outdated, and that nothing comes of it.
-fn assert_outdated<A: Algorithm, W: Workload<A::Command, A::Event>>(
+fn assert_outdated<A: Solution, W: Workload<A::Command, A::Event>>(
     world: &mut World<'_, A, W>,
     local: u32,
     message: u32,
@@ -84,6 +84,6 @@ fn assert_outdated<A: Algorithm, W: Workload<A::Command, A::Event>>(
         is_claimed(tables, local, message) && nothing_happens,
         "{:?} was claimed to be outdated and is not, for {:?}",
         tables.messages[message],
-        tables.locals[local].life
+        tables.locals[local].presence
     );
 }

@@ -1,7 +1,7 @@
 //! A run, executed once more to be written down.
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
-use quorate_core::{Algorithm, Liveness, NodeId, Span, Time, Violation, Workload};
+use quorate_core::{Liveness, NodeId, Solution, Span, Time, Violation, Workload};
 
 use crate::choices::Script;
 use crate::draft::{Draft, NODES};
@@ -12,7 +12,7 @@ use crate::world::{Action, Move, Reached, World};
 
 /// The steps of the run through states with these fingerprints, and how many of them come before
 /// its beginning.
-pub(crate) fn moves<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn moves<A: Solution, W: Workload<A::Command, A::Event>>(
     world: &World<'_, A, W>,
     seeds: &[Seed],
     path: &[u64],
@@ -37,7 +37,7 @@ pub(crate) fn moves<A: Algorithm, W: Workload<A::Command, A::Event>>(
 }
 
 /// Writes runs down.
-pub(crate) struct Replay<'a, A: Algorithm, W> {
+pub(crate) struct Replay<'a, A: Solution, W> {
     world: &'a World<'a, A, W>,
     now: Time,
     /// The numbers of the nodes' states.
@@ -50,7 +50,7 @@ pub(crate) struct Replay<'a, A: Algorithm, W> {
     records: Vec<Record>,
 }
 
-impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
+impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
     /// A run that begins with this state, in which nobody has come up.
     pub(crate) fn new(world: &'a World<'a, A, W>, asleep: &Draft) -> Self {
         Self {
@@ -134,7 +134,10 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
     fn recover(&mut self, node: usize, way: usize) {
         self.notice(node, Liveness::Up);
         for other in 0..self.nodes.len() {
-            if A::LISTENS.liveness && other != node && self.presence(other) == Presence::Down {
+            if self.world.scene.traits.listens
+                && other != node
+                && self.presence(other) == Presence::Down
+            {
                 self.will_hear(node, other, Liveness::Down);
             }
         }
@@ -202,7 +205,10 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
 
     fn notice(&mut self, node: usize, now: Liveness) {
         for other in 0..self.nodes.len() {
-            if A::LISTENS.liveness && other != node && self.presence(other) != Presence::Down {
+            if self.world.scene.traits.listens
+                && other != node
+                && self.presence(other) != Presence::Down
+            {
                 self.will_hear(other, node, now);
             }
         }

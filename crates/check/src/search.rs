@@ -1,6 +1,6 @@
 //! Breadth first, level by level: the first violation found has the shortest run.
 
-use quorate_core::{Algorithm, NodeId, Workload};
+use quorate_core::{NodeId, Solution, Workload};
 
 use crate::batch::{self, Crop, Harvest, Level, Rows};
 use crate::debts::Links;
@@ -35,7 +35,7 @@ pub(crate) enum Verdict {
 }
 
 /// A search under way.
-pub(crate) struct Search<'s, 'w, A: Algorithm, W> {
+pub(crate) struct Search<'s, 'w, A: Solution, W> {
     world: &'s mut World<'w, A, W>,
     pub(crate) visited: Visited,
     level: Rows,
@@ -45,7 +45,7 @@ pub(crate) struct Search<'s, 'w, A: Algorithm, W> {
     pub(crate) depth: u32,
 }
 
-impl<'s, 'w, A: Algorithm, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W> {
+impl<'s, 'w, A: Solution, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W> {
     /// A search that has not begun.
     pub(crate) fn new(world: &'s mut World<'w, A, W>, with_links: bool) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! The states in which runs begin.
 
-use quorate_core::{Algorithm, Workload};
+use quorate_core::{Solution, Workload};
 
 use crate::draft::Draft;
 use crate::expand::Expander;
@@ -18,7 +18,7 @@ pub(crate) struct Seed {
 ///
 /// # Errors
 /// The steps that break a property before the beginning, and the number of the violation.
-pub(crate) fn sow<A: Algorithm, W: Workload<A::Command, A::Event>>(
+pub(crate) fn sow<A: Solution, W: Workload<A::Command, A::Event>>(
     world: &mut World<'_, A, W>,
     users: &W,
 ) -> Result<Vec<Seed>, (Vec<Move>, u32)> {
@@ -34,7 +34,7 @@ pub(crate) fn sow<A: Algorithm, W: Workload<A::Command, A::Event>>(
     }
 }
 
-fn try_to_sow<A: Algorithm, W: Workload<A::Command, A::Event>>(
+fn try_to_sow<A: Solution, W: Workload<A::Command, A::Event>>(
     expander: &mut Expander<'_, A, W>,
     asleep: &Draft,
     start: Start,

@@ -5,12 +5,12 @@
 //! by a number, and what a node makes of a cause is found out once and then looked up.
 
 use hashbrown::HashMap;
-use quorate_core::{Algorithm, Family, Liveness, Monitor, NodeId, Scene, Violation, Workload};
+use quorate_core::{Family, Liveness, Monitor, NodeId, Scene, Solution, Violation, Workload};
 use rustc_hash::FxBuildHasher;
 
 use crate::findings::Way;
 use crate::intern::Interner;
-use crate::local::{Cause, Envelope, Life, Local, Response};
+use crate::local::{Cause, Envelope, Local, Response, Up};
 use crate::watch::{Tale, Watch};
 
 /// Numbers of parts stay below this, so that a [`Code`] has room for its kind.
@@ -124,7 +124,7 @@ pub(crate) enum Heard {
 }
 
 /// All parts that were met, and all that is known about them.
-pub(crate) struct Tables<A: Algorithm, W> {
+pub(crate) struct Tables<A: Solution, W> {
     pub(crate) locals: Interner<Local<A>>,
     local_facts: Vec<LocalFacts>,
     pub(crate) messages: Interner<Envelope<A::Msg>>,
@@ -142,7 +142,7 @@ pub(crate) struct Tables<A: Algorithm, W> {
     heard_known: HashMap<u64, Heard, FxBuildHasher>,
 }
 
-impl<A: Algorithm, W: Workload<A::Command, A::Event>> Tables<A, W> {
+impl<A: Solution, W: Workload<A::Command, A::Event>> Tables<A, W> {
     /// Tables in which nothing stands yet.
     pub(crate) fn new() -> Self {
         Self {
@@ -232,10 +232,10 @@ impl<A: Algorithm, W: Workload<A::Command, A::Event>> Tables<A, W> {
 
     /// The number of a node's state.
     pub(crate) fn add_local(&mut self, local: Local<A>) -> u32 {
-        let presence = match local.life {
-            Life::Asleep => Presence::Asleep,
-            Life::Up(_) => Presence::Up,
-            Life::Down => Presence::Down,
+        let presence = match local.presence {
+            Up::Asleep => Presence::Asleep,
+            Up::Up(_) => Presence::Up,
+            Up::Down => Presence::Down,
         };
         let words = local.words.iter().enumerate().filter_map(|(place, &(peer, now))| {
             let first = place == 0 || local.words[place - 1].0 != peer;

@@ -1,6 +1,6 @@
 //! What is explored, and what can happen in it.
 
-use quorate_core::{Algorithm, NodeId, Scene, Workload};
+use quorate_core::{NodeId, Scene, Solution, System, Workload};
 
 use crate::draft::{BUDGET, Draft, Limited, Mail, NODES, WATCH};
 use crate::local::Local;
@@ -49,13 +49,13 @@ pub(crate) enum Reached<'a> {
 }
 
 /// What is explored.
-pub(crate) struct World<'a, A: Algorithm, W> {
+pub(crate) struct World<'a, A: Solution, W> {
     pub(crate) scene: &'a Scene<A>,
     pub(crate) plan: &'a Plan,
     pub(crate) tables: Tables<A, W>,
 }
 
-impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> World<'a, A, W> {
+impl<'a, A: Solution, W: Workload<A::Command, A::Event>> World<'a, A, W> {
     /// A world of which nothing is known yet.
     pub(crate) fn new(scene: &'a Scene<A>, plan: &'a Plan) -> Self {
         Self { scene, plan, tables: Tables::new() }

@@ -5,9 +5,9 @@ use quorate_check::{
 };
 use quorate_core::trace::{Happening, Outcome as Effect};
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Ctx, Fact, Family, Message, Meta, Monitor, NodeId,
-    NodeSet, Options, Paper, Protocol, Refusal, Scene, Shape, Span, Timing, Topology, Violation,
-    Wait, Workload,
+    Algorithm, BadOption, Boot, Channels, Ctx, Fact, Family, Life, Message, Meta, Monitor, NodeId,
+    NodeSet, Options, Paper, Protocol, Refusal, Scene, Shape, Sole, Span, Timing, Topology,
+    Violation, Wait, Workload,
 };
 
 /// The problem: whoever says go gets a number, but not the forbidden one.
@@ -106,7 +106,7 @@ enum Game {
     EarlyDice,
     /// A timer fires again and again; if `hopeful`, the node may say something every time.
     Clock { hopeful: bool },
-    /// Persists 7, says 0; after a recovery says ten times what it kept plus its incarnation.
+    /// Persists 7, says 0; after a recovery says ten times what it kept plus the number of its life.
     Memory,
     /// Asks the other node, which echoes; says how many echoes it has heard, each time.
     Echo,
@@ -128,7 +128,7 @@ enum Game {
 struct Player {
     game: Game,
     kept: Option<u32>,
-    incarnation: u32,
+    life: Life,
     heard: u32,
 }
 
@@ -146,7 +146,7 @@ impl Protocol for Player {
     type Timer = u8;
     type Command = Go;
     type Event = u32;
-    type Stable = u32;
+    type Stable = Sole<u32>;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         if self.game == Game::EarlyDice && cx.me().index() == 1 {
@@ -154,7 +154,7 @@ impl Protocol for Player {
             cx.emit(self.heard);
         }
         if let Some(kept) = self.kept {
-            cx.emit(10 * kept + self.incarnation);
+            cx.emit(10 * kept + self.life.0 as u32);
         }
     }
 
@@ -167,7 +167,7 @@ impl Protocol for Player {
             }
             Game::Clock { .. } => cx.set_timer(1, Span::ZERO..Span::UNIT),
             Game::Memory => {
-                cx.persist(7);
+                cx.persist(Sole(7));
                 cx.emit(0);
             }
             Game::Echo => cx.send(NodeId::at(1), Note(1)),
@@ -250,8 +250,8 @@ impl Algorithm for Player {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { incarnation, stable, config, .. } = boot;
-        Self { game: *config, kept: stable, incarnation, heard: 0 }
+        let Boot { life, kept, config, .. } = boot;
+        Self { game: *config, kept: kept.sole().copied(), life, heard: 0 }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::output;
 pub(crate) fn run(arguments: &AlgorithmsArguments) -> Result<Done, BadInput> {
     match &arguments.algorithm {
         None if arguments.json => {
-            let all: Vec<_> = catalogue().into_iter().map(describe).collect();
+            let all: Vec<_> = catalogue().map(describe).collect();
             output::print_line(&serde_json::to_string_pretty(&all).unwrap_or_default());
         }
         None => list(),
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &AlgorithmsArguments) -> Result<Done, BadInput> {
 }
 
 fn list() {
-    let rows = catalogue().into_iter().map(|meta| {
+    let rows = catalogue().map(|meta| {
         // What is known from lectures only has no year.
         let year = match meta.paper.year {
             0 => "-".to_owned(),

@@ -31,6 +31,7 @@ Examples:
   quorate sim election/bully --nodes 5 --crash 5@0 --recover 5@20 --initiators nodes:1 --draw
   quorate sim mutex/raymond --over reliable --loss 0.2 --duplicate 0.2 --reorder 0.2
   quorate sim mutex/raymond --over views --crash 1@5 --draw
+  quorate sim mutex/maekawa --over views,reliable --loss 0.1 --crash 2@5
   quorate sim election/bully --loss 0.1 --seed 7 --svg run.svg --trace run.jsonl
   quorate sim detector/heartbeat --nodes 5 --loss 0.1 --crash 3@500 --until 2000
   quorate sim group/ack-multicast --nodes 10 --senders 1 --messages 100 --loss 0.1
@@ -123,12 +124,12 @@ pub(crate) struct SceneArguments {
     /// Do links keep the order? [default: as the algorithm needs]
     #[arg(long, value_enum)]
     pub(crate) channels: Option<Channels>,
-    /// What carries the messages: the network as it is; reliable links over it, which send again what
-    /// is lost and keep the order (delays then have no bound: give a generous --delay-max to
-    /// algorithms that need one); or, for mutex, views: when a node crashes, the others agree on who
-    /// is left and who is inside, and start the algorithm anew
-    #[arg(long, value_enum, default_value = "bare")]
-    pub(crate) over: Over,
+    /// The layers that the algorithm runs over, the uppermost first: views (mutex: when a node
+    /// crashes, the others agree on who is left and who is inside, and start the algorithm anew),
+    /// reliable (links that send again what is lost and keep the order; delays then have no bound:
+    /// give a generous --delay-max to algorithms that need one), detector/NAME (a failure detector)
+    #[arg(long, value_name = "LAYER,…", default_value = "bare")]
+    pub(crate) over: String,
     /// Mutex: how often each node enters [default: 3; 1 for check]
     #[arg(long, value_name = "R")]
     pub(crate) requests: Option<u32>,
@@ -382,13 +383,6 @@ pub(crate) enum Channels {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Over {
-    Bare,
-    Reliable,
-    Views,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Criterion {
     Highest,
     Lowest,
@@ -439,7 +433,7 @@ pub(crate) fn command() -> Command {
 /// The options of the algorithm, as given.
 pub(crate) fn algorithm_options(matches: &ArgMatches) -> BTreeMap<String, String> {
     let Some((_, matches)) = matches.subcommand() else { return BTreeMap::new() };
-    let known = catalogue().into_iter().flat_map(|meta| meta.options);
+    let known = catalogue().flat_map(|meta| meta.options);
     let given = known.filter_map(|option| {
         let value = matches.try_get_one::<String>(option.name).ok()??;
         Some((option.name.to_owned(), value.clone()))
@@ -466,11 +460,7 @@ impl SceneArguments {
             Channels::Fifo => ChannelSpec::Fifo,
             Channels::Unordered => ChannelSpec::Unordered,
         });
-        spec.over = match self.over {
-            Over::Bare => quorate_lab::Over::Bare,
-            Over::Reliable => quorate_lab::Over::Reliable,
-            Over::Views => quorate_lab::Over::Views,
-        };
+        spec.over = self.over.parse()?;
         spec.mutex.requests = self.requests.unwrap_or(requests);
         spec.mutex.holder = self.holder;
         spec.mutex.tree_from.clone_from(&self.tree_from);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use quorate_check::{self as check, Outcome, Plan};
 use quorate_core::{Channels, NodeSet, Timing};
-use quorate_lab::{BadInput, ChannelSpec, Exhausted, Over, Spec, exhaust, meta};
+use quorate_lab::{BadInput, ChannelSpec, Exhausted, Spec, exhaust, meta, traits};
 use serde_json::json;
 
 use crate::Done;
@@ -54,10 +54,9 @@ fn plan(arguments: &CheckArguments, spec: &Spec) -> Result<Plan, BadInput> {
     let network = match spec.channels {
         Some(ChannelSpec::Fifo) => check::Network::Fifo,
         Some(ChannelSpec::Unordered) => check::Network::Unordered,
-        None => match spec.over {
-            Over::Bare if meta(&spec.algorithm)?.channels == Channels::Fifo => check::Network::Fifo,
-            Over::Views => check::Network::Fifo,
-            Over::Bare | Over::Reliable => check::Network::Unordered,
+        None => match traits(spec)?.channels {
+            Channels::Fifo => check::Network::Fifo,
+            Channels::Unordered => check::Network::Unordered,
         },
     };
     for (argument, count) in [
@@ -175,7 +174,7 @@ fn show(
 
 /// Says so where a counterexample is what the literature promises.
 fn explain(spec: &Spec, plan: &Plan) -> Result<(), BadInput> {
-    if spec.over == Over::Views {
+    if spec.over.has_views() {
         return Ok(());
     }
     let meta = meta(&spec.algorithm)?;
@@ -187,7 +186,7 @@ fn explain(spec: &Spec, plan: &Plan) -> Result<(), BadInput> {
              promises; with --timers quiet the bound holds."
         ));
     }
-    let loses = plan.losses > 0 && spec.over == Over::Bare;
+    let loses = plan.losses > 0 && spec.over.is_bare();
     if loses || plan.crashes > 0 {
         output::print_line(&format!("{} survives: {}", meta.name, meta.survives));
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
-use quorate_core::{Algorithm, Input, Node, NodeId, NodeSet, Output, PerNode, Refusal};
+use quorate_core::{Input, Node, NodeId, NodeSet, Output, PerNode, Refusal, Solution};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
@@ -28,14 +28,14 @@ pub(crate) struct Order<C> {
 
 /// Where the node's inputs come from.
 #[derive(Debug)]
-pub(crate) struct Inputs<A: Algorithm> {
+pub(crate) struct Inputs<A: Solution> {
     pub(crate) inbound: mpsc::Receiver<Batch<A::Msg>>,
     pub(crate) orders: mpsc::Receiver<Order<A::Command>>,
     pub(crate) phase: watch::Receiver<Phase>,
 }
 
 /// The task that owns the node.
-pub(crate) struct Actor<A: Algorithm> {
+pub(crate) struct Actor<A: Solution> {
     me: NodeId,
     node: Node<A>,
     dice: Dice,
@@ -54,7 +54,7 @@ pub(crate) struct Actor<A: Algorithm> {
     scratch: Vec<u8>,
 }
 
-impl<A: Algorithm> Actor<A>
+impl<A: Solution> Actor<A>
 where
     A::Msg: Serialize,
 {
@@ -157,11 +157,11 @@ where
     fn step(&mut self, input: Input<A>, note: Option<Happening>) -> Result<(), Refusal> {
         let now = self.clock.now();
         let Some(happening) = note else {
-            return self.node.handle(now, &mut self.dice, input);
+            return self.node.handle(now, &mut self.dice, input, None);
         };
         let recorder = &mut self.recorder;
         recorder.begin(now, self.me, happening);
-        let result = self.node.handle_recorded(now, &mut self.dice, input, Some(recorder));
+        let result = self.node.handle(now, &mut self.dice, input, Some(recorder));
         if let Err(refusal) = result {
             recorder.refused(refusal);
         }

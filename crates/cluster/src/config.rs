@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
-use quorate_core::NodeId;
 use quorate_core::trace::Record;
+use quorate_core::{Life, NodeId};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
@@ -51,8 +51,11 @@ pub struct Config {
     pub outage_grace: Duration,
     /// How long a shutdown waits for what is still to be sent.
     pub flush_timeout: Duration,
+    /// Which life of the process begins. Every start of the same node needs a larger one: peers tell
+    /// by it what was said before a crash from what is said after it, and a node that is not in its
+    /// first life is no founding member of anything.
+    pub life: Life,
     /// Where the node's own random choices start; drawn from the operating system if not given.
-    /// (What tells two starts of a process apart is always drawn.)
     pub seed: Option<u64>,
     /// The moment that traces count from; the start of the driver if not given. Traces of several
     /// nodes of one machine can be merged if they all count from the same one.
@@ -76,6 +79,7 @@ impl Default for Config {
             ack_delay: Duration::from_millis(20),
             outage_grace: Duration::from_secs(5),
             flush_timeout: Duration::from_secs(1),
+            life: Life::FIRST,
             seed: None,
             epoch: None,
             trace: None,

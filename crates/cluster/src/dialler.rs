@@ -135,7 +135,7 @@ impl Dialler {
         if welcome.from != self.lane.id {
             return Err(Reject::Misdirected.into());
         }
-        let begun = self.lane.outbox().begin(welcome.incarnation, welcome.expected)?;
+        let begun = self.lane.outbox().begin(welcome.life, welcome.expected)?;
         let Begun::At(first, lost) = begun else { return Err(Fault::Lost) };
         Counters::add(&counters.frames_lost, lost);
         stream.write_all(&Resume { first }.sealed()).await?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use quorate_core::{Algorithm, NodeId, PerNode, Scene};
+use quorate_core::{Kept, NodeId, PerNode, Scene, Solution};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpListener;
@@ -27,7 +27,7 @@ const ORDERS: usize = 1024;
 
 /// A node of an algorithm, running over TCP. Dropped, it ends at once, without sending what still
 /// waits; see [`Driver::shutdown`].
-pub struct Driver<A: Algorithm> {
+pub struct Driver<A: Solution> {
     handle: Handle<A>,
     events: Option<EventSource<A::Event>>,
     lanes: Arc<PerNode<Option<Arc<Lane>>>>,
@@ -38,30 +38,30 @@ pub struct Driver<A: Algorithm> {
     diallers: JoinSet<()>,
 }
 
-impl<A: Algorithm> fmt::Debug for Driver<A> {
+impl<A: Solution> fmt::Debug for Driver<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver").field("identity", &self.shared.identity).finish_non_exhaustive()
     }
 }
 
 /// Gives commands to a running node; as many of these as users.
-pub struct Handle<A: Algorithm> {
+pub struct Handle<A: Solution> {
     orders: mpsc::Sender<Order<A::Command>>,
 }
 
-impl<A: Algorithm> Clone for Handle<A> {
+impl<A: Solution> Clone for Handle<A> {
     fn clone(&self) -> Self {
         Self { orders: self.orders.clone() }
     }
 }
 
-impl<A: Algorithm> fmt::Debug for Handle<A> {
+impl<A: Solution> fmt::Debug for Handle<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle").finish_non_exhaustive()
     }
 }
 
-impl<A: Algorithm> Handle<A> {
+impl<A: Solution> Handle<A> {
     /// Gives a command, and waits until the node has taken it. It waits for its turn while a queue
     /// to a peer is half full.
     ///
@@ -75,7 +75,7 @@ impl<A: Algorithm> Handle<A> {
     }
 }
 
-impl<A: Algorithm> Driver<A>
+impl<A: Solution> Driver<A>
 where
     A::Msg: Serialize + DeserializeOwned,
 {
@@ -123,8 +123,8 @@ where
     ) -> Result<Self, StartError> {
         config.check()?;
         let lanes = Arc::new(lanes(scene, me, peers, &config)?);
-        let (algorithm, view) = (A::META.name, scene.view.id());
-        let identity = Identity { me, incarnation: entropy(), algorithm, view };
+        let (algorithm, view) = (scene.traits.name, scene.view.id());
+        let identity = Identity { me, life: config.life, algorithm, view };
         let shared = Arc::new(Shared {
             identity,
             topology: scene.topology.clone(),
@@ -145,7 +145,7 @@ where
         }
         // Nodes that are given the same seed shall not choose alike.
         let seed = shared.config.seed.unwrap_or_else(entropy) ^ u64::from(me.number()) << 32;
-        let protocol = scene.boot(me, 0, None);
+        let protocol = scene.reboot(me, shared.config.life, &Kept::new());
         let actor = Actor::new(me, protocol, seed, Arc::clone(&shared), Arc::clone(&lanes), sink);
         let actor = tokio::spawn(actor.run(Inputs { inbound, orders: ordered, phase: phases }));
         Ok(Self {
@@ -161,7 +161,7 @@ where
     }
 }
 
-impl<A: Algorithm> Driver<A> {
+impl<A: Solution> Driver<A> {
     /// Gives a command; see [`Handle::command`].
     ///
     /// # Errors
@@ -211,7 +211,7 @@ impl<A: Algorithm> Driver<A> {
     }
 }
 
-impl<A: Algorithm> Drop for Driver<A> {
+impl<A: Solution> Drop for Driver<A> {
     fn drop(&mut self) {
         self.actor.abort();
         self.intake.abort();
@@ -219,7 +219,7 @@ impl<A: Algorithm> Drop for Driver<A> {
 }
 
 /// A lane to every neighbour.
-fn lanes<A: Algorithm>(
+fn lanes<A: Solution>(
     scene: &Scene<A>,
     me: NodeId,
     peers: &[Member],

@@ -1,7 +1,7 @@
 //! The handshake. Whoever wants to send introduces itself ([`Hello`]), the other one says what it
 //! has ([`Welcome`]), the first one says where it goes on ([`Resume`]).
 
-use quorate_core::{NodeId, Topology, ViewId};
+use quorate_core::{Life, NodeId, Topology, ViewId};
 use serde::{Deserialize, Serialize};
 
 use crate::{Reject, frame};
@@ -18,7 +18,7 @@ const PREFIX: [u8; 5] = [MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3], VERSION];
 pub(crate) struct Identity {
     pub(crate) me: NodeId,
     /// Drawn anew at every start.
-    pub(crate) incarnation: u64,
+    pub(crate) life: Life,
     pub(crate) algorithm: &'static str,
     pub(crate) view: ViewId,
 }
@@ -30,7 +30,7 @@ struct Hello<'a> {
     view: ViewId,
     from: NodeId,
     to: NodeId,
-    incarnation: u64,
+    life: Life,
     ack_every: u32,
 }
 
@@ -38,7 +38,7 @@ struct Hello<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Caller {
     pub(crate) node: NodeId,
-    pub(crate) incarnation: u64,
+    pub(crate) life: Life,
     /// After how many frames it wants an acknowledgement.
     pub(crate) ack_every: u32,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Caller {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub(crate) struct Welcome {
     pub(crate) from: NodeId,
-    pub(crate) incarnation: u64,
+    pub(crate) life: Life,
     /// The first frame of the session that is missing; none if there is no session.
     pub(crate) expected: Option<u64>,
 }
@@ -66,12 +66,12 @@ pub(crate) struct Ack {
 
 impl Identity {
     pub(crate) fn hello(&self, to: NodeId, ack_every: u32) -> Vec<u8> {
-        let Self { me, incarnation, algorithm, view } = *self;
-        sealed(&PREFIX, &Hello { algorithm, view, from: me, to, incarnation, ack_every })
+        let Self { me, life, algorithm, view } = *self;
+        sealed(&PREFIX, &Hello { algorithm, view, from: me, to, life, ack_every })
     }
 
     pub(crate) fn welcome(&self, expected: Option<u64>) -> Vec<u8> {
-        let welcome = Welcome { from: self.me, incarnation: self.incarnation, expected };
+        let welcome = Welcome { from: self.me, life: self.life, expected };
         sealed(&PREFIX, &welcome)
     }
 
@@ -93,8 +93,8 @@ impl Identity {
         if !in_range || topology.link(hello.from, self.me).is_none() {
             return Err(Reject::Unknown);
         }
-        let Hello { from, incarnation, ack_every, .. } = hello;
-        Ok(Caller { node: from, incarnation, ack_every })
+        let Hello { from, life, ack_every, .. } = hello;
+        Ok(Caller { node: from, life, ack_every })
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
 
     fn identity(number: u32) -> Identity {
         let me = NodeId::new(number).unwrap();
-        Identity { me, incarnation: 77, algorithm: "mutex/some", view: ViewId(1) }
+        Identity { me, life: Life(77), algorithm: "mutex/some", view: ViewId(1) }
     }
 
     fn check(at: Identity, frame: &[u8]) -> Result<Caller, Reject> {
@@ -149,7 +149,7 @@ mod tests {
     fn a_hello_says_who_and_is_checked() {
         let [one, two, nine] = [1, 2, 9].map(identity);
         let hello = one.hello(two.me, 16);
-        let caller = Caller { node: one.me, incarnation: 77, ack_every: 16 };
+        let caller = Caller { node: one.me, life: Life(77), ack_every: 16 };
         assert_eq!(check(two, &hello), Ok(caller));
         assert_eq!(check(identity(3), &hello), Err(Reject::Misdirected));
         assert_eq!(check(one, &one.hello(one.me, 16)), Err(Reject::Unknown));

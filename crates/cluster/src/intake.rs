@@ -136,11 +136,11 @@ impl<M: DeserializeOwned + Send + 'static> Intake<M> {
         let hello = inflow.next()?.ok_or(Reject::Malformed)?;
         let caller = identity.check(hello, topology)?;
         let session = &self.sessions[caller.node];
-        let expected = lock(session).greet(caller.incarnation)?;
+        let expected = lock(session).greet(caller.life)?;
         stream.write_all(&identity.welcome(expected)).await?;
         fill_one(stream, inflow).await?;
         let Resume { first } = frame::open(inflow.next()?.ok_or(Reject::Malformed)?)?;
-        let turn = lock(session).resume(caller.incarnation, first)?;
+        let turn = lock(session).resume(caller.life, first)?;
         Ok((caller, turn))
     }
 

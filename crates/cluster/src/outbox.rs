@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use quorate_core::Life;
+
 use crate::Reject;
 
 /// The frames for one peer, and the sending half of the session with it. Numbers count from 0 and
@@ -17,8 +19,8 @@ pub(crate) struct Outbox {
     /// All frames below this one were written at least once. Invariant: not below `base`.
     written: u64,
     bytes: usize,
-    /// The incarnation of the peer that the session is with.
-    peer: Option<u64>,
+    /// The life of the peer that the session is with.
+    peer: Option<Life>,
     state: State,
     frames_max: usize,
     bytes_max: usize,
@@ -45,9 +47,9 @@ pub(crate) enum Pushed {
 /// How a session can (not) go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Begun {
-    /// From this frame on; so many before it are lost with an earlier incarnation.
+    /// From this frame on; so many before it are lost with an earlier life.
     At(u64, usize),
-    /// Not at all: this incarnation of the peer is lost.
+    /// Not at all: this life of the peer is lost.
     Lost,
 }
 
@@ -87,14 +89,14 @@ impl Outbox {
         lost
     }
 
-    /// A connection came about with this incarnation of the peer, which has `expected`.
-    pub(crate) fn begin(&mut self, peer: u64, expected: Option<u64>) -> Result<Begun, Reject> {
+    /// A connection came about with this life of the peer, which has `expected`.
+    pub(crate) fn begin(&mut self, peer: Life, expected: Option<u64>) -> Result<Begun, Reject> {
         let before = self.peer.replace(peer);
         let same = before.is_none_or(|before| before == peer);
         if self.state == State::Lost && same {
             return Ok(Begun::Lost);
         }
-        // What was written to an earlier incarnation may have arrived there: it is not sent again.
+        // What was written to an earlier life may have arrived there: it is not sent again.
         let lost = if same { 0 } else { self.in_flight() };
         self.forget(lost);
         let first = expected.unwrap_or(self.base);
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_sent_again_and_what_has_arrived_is_not() {
         let mut outbox = outbox();
-        assert_eq!(outbox.begin(7, None), Ok(Begun::At(0, 0)));
+        assert_eq!(outbox.begin(Life(7), None), Ok(Begun::At(0, 0)));
         for text in ["a", "b", "c"] {
             assert_eq!(push(&mut outbox, text), Pushed::Taken);
         }
@@ -204,35 +206,35 @@ mod tests {
         assert_eq!(outbox.ack(1), Ok(true));
         assert_eq!(outbox.ack(1), Ok(false));
         outbox.end(Instant::now());
-        assert_eq!(outbox.begin(7, Some(2)), Ok(Begun::At(2, 0)));
+        assert_eq!(outbox.begin(Life(7), Some(2)), Ok(Begun::At(2, 0)));
         assert_eq!(take(&mut outbox, 2), ("c".into(), 3));
         assert_eq!(outbox.ack(3), Ok(true));
         assert_eq!((outbox.len(), outbox.bytes), (0, 0));
     }
 
     #[test]
-    fn a_new_incarnation_gets_only_what_no_earlier_one_can_have_got() {
+    fn a_new_life_gets_only_what_no_earlier_one_can_have_got() {
         let mut outbox = outbox();
-        outbox.begin(7, None).unwrap();
+        outbox.begin(Life(7), None).unwrap();
         push(&mut outbox, "a");
         take(&mut outbox, 0);
         push(&mut outbox, "b");
         outbox.end(Instant::now());
-        assert_eq!(outbox.begin(8, None), Ok(Begun::At(1, 1)));
+        assert_eq!(outbox.begin(Life(8), None), Ok(Begun::At(1, 1)));
         assert_eq!(take(&mut outbox, 1), ("b".into(), 2));
     }
 
     #[test]
-    fn an_overflow_loses_this_incarnation_of_the_peer_and_no_other() {
+    fn an_overflow_loses_this_life_of_the_peer_and_no_other() {
         let mut outbox = outbox();
-        outbox.begin(7, None).unwrap();
+        outbox.begin(Life(7), None).unwrap();
         for _ in 0..4 {
             assert_eq!(push(&mut outbox, "a"), Pushed::Taken);
         }
         assert_eq!(push(&mut outbox, "a"), Pushed::Overflow(5));
         assert_eq!(push(&mut outbox, "a"), Pushed::Dropped);
-        assert_eq!(outbox.begin(7, Some(0)), Ok(Begun::Lost));
-        assert_eq!(outbox.begin(8, None), Ok(Begun::At(4, 0)));
+        assert_eq!(outbox.begin(Life(7), Some(0)), Ok(Begun::Lost));
+        assert_eq!(outbox.begin(Life(8), None), Ok(Begun::At(4, 0)));
         assert_eq!(push(&mut outbox, "z"), Pushed::Taken);
         assert_eq!(take(&mut outbox, 4), ("z".into(), 5));
     }
@@ -241,15 +243,15 @@ mod tests {
     fn a_peer_that_is_lost_before_it_was_met_is_lost_when_it_is() {
         let mut outbox = outbox();
         assert_eq!(push(&mut outbox, &"a".repeat(101)), Pushed::Overflow(1));
-        assert_eq!(outbox.begin(7, None), Ok(Begun::Lost));
-        assert_eq!(outbox.begin(7, None), Ok(Begun::Lost));
-        assert_eq!(outbox.begin(8, None), Ok(Begun::At(0, 0)));
+        assert_eq!(outbox.begin(Life(7), None), Ok(Begun::Lost));
+        assert_eq!(outbox.begin(Life(7), None), Ok(Begun::Lost));
+        assert_eq!(outbox.begin(Life(8), None), Ok(Begun::At(0, 0)));
     }
 
     #[test]
     fn an_acknowledgement_of_what_was_not_written_is_an_error() {
         let mut outbox = outbox();
-        outbox.begin(7, None).unwrap();
+        outbox.begin(Life(7), None).unwrap();
         push(&mut outbox, "a");
         assert_eq!(outbox.ack(1), Err(Reject::Gap));
         take(&mut outbox, 0);

@@ -6,17 +6,22 @@
 //! and write the same [`trace`].
 //!
 //! A [`Family`] owns a problem (mutual exclusion, leader election): its commands, its events, its
-//! monitor. An [`Algorithm`] is one solution of it, with its [`Meta`] data.
+//! monitor. An [`Algorithm`] is one solution of it, with its [`Meta`] data. A [`System`] is what an
+//! engine runs: the [`Scene`] of an algorithm, or a protocol of one's own ([`Own`]).
 #![no_std]
 
 extern crate alloc;
 
 mod clock;
+mod durable;
 mod embed;
 mod family;
 mod id;
+mod meta;
 mod monitor;
+mod options;
 mod protocol;
+mod scene;
 mod time;
 mod topology;
 pub mod trace;
@@ -24,17 +29,18 @@ mod view;
 mod workload;
 
 pub use clock::{LamportClock, Stamp, VectorClock};
+pub use durable::{Durable, Kept, Sole};
 pub use embed::{Node, Output};
-pub use family::{
-    Algorithm, BadOption, Boot, Channels, Cost, Family, Meta, OptionSpec, Options, Paper, Scene,
-    Shape, Timing,
-};
+pub use family::{Algorithm, Family, Solution};
 pub use id::{NodeId, NodeSet, PerNode};
+pub use meta::{Channels, Cost, Meta, Paper, Shape, Timing};
 pub use monitor::{Fact, Monitor, Violation};
+pub use options::{BadOption, OptionSpec, Options};
 pub use protocol::{
-    Choices, Ctx, Effect, Input, Listens, Liveness, Message, Protocol, Refusal, Sink, Wrap,
+    Choices, Ctx, Effect, Input, Liveness, Message, Protocol, Refusal, Sink, Timed, Wrap,
 };
-pub use time::{Span, Time};
+pub use scene::{Boot, CommandOf, EventOf, KeptBy, Own, Scene, System, Traits, Waking};
+pub use time::{NotATime, Span, Time};
 pub use topology::{BadTopology, Neighbours, Topology};
-pub use view::{View, ViewId};
+pub use view::{Life, View, ViewId};
 pub use workload::{Wait, Workload};

@@ -1,12 +1,11 @@
 //! The state machine contract: inputs in, effects out, in order, through a context.
 
 use alloc::vec::Vec;
-use core::convert::Infallible;
 use core::fmt::{self, Debug};
 use core::hash::Hash;
 use core::ops::Range;
 
-use crate::{NodeId, NodeSet, Span, Time, View};
+use crate::{Durable, NodeId, NodeSet, Span, Time};
 
 /// A distributed algorithm at one node: plain data and handlers.
 ///
@@ -15,20 +14,18 @@ use crate::{NodeId, NodeSet, Span, Time, View};
 pub trait Protocol: Clone + Eq + Hash + Debug + Sized + Send + Sync + 'static {
     /// What nodes send each other.
     type Msg: Message;
-    /// The timers it keeps, as a small closed enum; [`Infallible`] if none.
+    /// The timers it keeps, as a small closed enum; [`Infallible`](core::convert::Infallible) if
+    /// none.
     type Timer: Copy + Ord + Hash + Debug + Send + Sync;
     /// The local user's wishes; the family's.
     type Command: Clone + Eq + Hash + Debug + Send + Sync;
     /// What it tells the local user; the family's.
     type Event: Clone + Eq + Hash + Debug + Send + Sync;
-    /// What survives a crash; [`Infallible`] if nothing.
-    type Stable: Clone + Eq + Hash + Debug + Send + Sync;
-
-    /// Which inputs of the environment it wants. Engines ask before calling their handlers.
-    const LISTENS: Listens = Listens { liveness: false, views: false };
+    /// The records that survive a crash; [`Infallible`](core::convert::Infallible) if none.
+    type Stable: Durable;
 
     /// The node comes up, for the first time or after a crash.
-    fn on_start(&mut self, cx: &mut Ctx<'_, Self>);
+    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     /// The local user wishes something. A refusal changes nothing and has no effects.
     ///
@@ -45,14 +42,10 @@ pub trait Protocol: Clone + Eq + Hash + Debug + Sized + Send + Sync + 'static {
         unexpected(&timer)
     }
 
-    /// A failure detector changes its word on a peer.
+    /// A failure detector changes its word on a peer. Only what listens to one is told
+    /// ([`Traits::listens`](crate::Traits::listens)).
     fn on_liveness(&mut self, _cx: &mut Ctx<'_, Self>, peer: NodeId, _now: Liveness) {
         unexpected(&peer)
-    }
-
-    /// A new view is installed.
-    fn on_view(&mut self, _cx: &mut Ctx<'_, Self>, view: &View) {
-        unexpected(view)
     }
 
     /// Will nothing come of this message, now or after whatever else can happen to this node before
@@ -78,7 +71,6 @@ pub trait Protocol: Clone + Eq + Hash + Debug + Sized + Send + Sync + 'static {
             Input::Message { from, msg } => self.on_message(cx, from, msg),
             Input::Timer(timer) => self.on_timer(cx, timer),
             Input::Liveness { peer, now } => self.on_liveness(cx, peer, now),
-            Input::View(view) => self.on_view(cx, &view),
         }
         Ok(())
     }
@@ -95,14 +87,11 @@ pub trait Message: Clone + Eq + Ord + Hash + Debug + Send + Sync {
     fn kind(&self) -> &'static str;
 }
 
-/// Inputs of the environment that a protocol asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Listens {
-    /// A failure detector's word on peers.
-    pub liveness: bool,
-    /// Changes of the membership.
-    pub views: bool,
-}
+/// A protocol that reads the clock of its node, and so cannot be checked, where no time passes.
+///
+/// The clock of a node need not agree with anybody else's: it may run fast or slow, and the node may
+/// be paused between two steps.
+pub trait Timed: Protocol {}
 
 /// A failure detector's word.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -159,8 +148,6 @@ pub enum Input<P: Protocol> {
         /// What it says.
         now: Liveness,
     },
-    /// A view is installed.
-    View(View),
 }
 
 /// Everything that a protocol can want done.
@@ -189,10 +176,19 @@ pub enum Effect<P: Protocol> {
     },
     /// Cancel a timer: after this it does not fire.
     CancelTimer(P::Timer),
-    /// Keep this over a crash; durable before any later send leaves.
+    /// Keep this record over a crash, in place of an earlier one with its key; durable before any
+    /// later effect is carried out, also before the user is told anything.
     Persist(P::Stable),
     /// Tell the local user.
     Emit(P::Event),
+}
+
+impl<P: Protocol> Effect<P> {
+    /// Does a message leave, to one node or to several?
+    #[must_use]
+    pub const fn is_sending(&self) -> bool {
+        matches!(self, Self::Send { .. } | Self::Multicast { .. })
+    }
 }
 
 /// What an engine implements to receive effects; `Vec<Effect<P>>` is one. One method, hence one
@@ -250,12 +246,6 @@ impl<P: Protocol> Ctx<'_, P> {
         self.me
     }
 
-    /// The time, for protocols that declare [`Timing::Timed`](crate::Timing::Timed) and no others.
-    #[must_use]
-    pub const fn now(&self) -> Time {
-        self.now
-    }
-
     /// Sends to one node.
     pub fn send(&mut self, to: NodeId, msg: P::Msg) {
         self.sink.effect(Effect::Send { to, msg });
@@ -276,9 +266,10 @@ impl<P: Protocol> Ctx<'_, P> {
         self.sink.effect(Effect::CancelTimer(timer));
     }
 
-    /// Keeps this over a crash; durable before any later send leaves.
-    pub fn persist(&mut self, stable: P::Stable) {
-        self.sink.effect(Effect::Persist(stable));
+    /// Keeps a record over a crash, in place of an earlier one with its key; durable before any
+    /// later effect is carried out.
+    pub fn persist(&mut self, record: P::Stable) {
+        self.sink.effect(Effect::Persist(record));
     }
 
     /// Tells the local user.
@@ -304,9 +295,9 @@ impl<P: Protocol> Ctx<'_, P> {
         self.sink.tally(what, value);
     }
 
-    /// Runs a part (a detector, a link): its messages and timers are wrapped into this protocol's,
-    /// its events are collected in `up`.
-    pub fn lower<C: Protocol<Stable = Infallible>, R>(
+    /// Runs a part (a detector, a link): its messages, timers and records are wrapped into this
+    /// protocol's, its events are collected in `up`.
+    pub fn lower<C: Protocol, R>(
         &mut self,
         wrap: Wrap<C, P>,
         up: &mut Vec<C::Event>,
@@ -317,7 +308,7 @@ impl<P: Protocol> Ctx<'_, P> {
                 up.push(event);
                 None
             };
-            wrap.effect(effect, |stable| match stable {}, emit)
+            wrap.effect(effect, emit)
         };
         self.mapped(&mut map, part)
     }
@@ -343,33 +334,41 @@ impl<P: Protocol> Ctx<'_, P> {
         run(&mut Ctx { me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
     }
 
-    /// Runs a whole protocol inside of this one: as [`Ctx::lower`], but what it persists and tells
-    /// its user is passed on as it is.
-    pub fn inner<C: Protocol<Event = P::Event, Stable = P::Stable>, R>(
+    /// Runs a whole protocol inside of this one: as [`Ctx::lower`], but what it tells its user is
+    /// passed on as it is.
+    pub fn inner<C: Protocol<Event = P::Event>, R>(
         &mut self,
         wrap: Wrap<C, P>,
         inner: impl FnOnce(&mut Ctx<'_, C>) -> R,
     ) -> R {
-        let persist = |stable| Some(Effect::Persist(stable));
         let emit = |event| Some(Effect::Emit(event));
-        self.mapped(&mut |effect| wrap.effect(effect, persist, emit), inner)
+        self.mapped(&mut |effect| wrap.effect(effect, emit), inner)
     }
 }
 
-/// How a part's messages and timers become its owner's.
+impl<P: Timed> Ctx<'_, P> {
+    /// The time on the clock of this node.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+}
+
+/// How a part's messages, timers and records become its owner's.
 pub struct Wrap<C: Protocol, P: Protocol> {
     /// Puts a message of the part into one of the owner.
     pub msg: fn(C::Msg) -> P::Msg,
     /// Names a timer of the part among those of the owner.
     pub timer: fn(C::Timer) -> P::Timer,
+    /// Puts a record of the part, and so its key, among those of the owner.
+    pub stable: fn(C::Stable) -> P::Stable,
 }
 
 impl<C: Protocol, P: Protocol> Wrap<C, P> {
-    /// An effect of the part as one of its owner, which says itself what is persisted and emitted.
+    /// An effect of the part as one of its owner, which says itself what is emitted.
     fn effect(
         &self,
         effect: Effect<C>,
-        persist: impl FnOnce(C::Stable) -> Option<Effect<P>>,
         emit: impl FnOnce(C::Event) -> Option<Effect<P>>,
     ) -> Option<Effect<P>> {
         Some(match effect {
@@ -379,7 +378,7 @@ impl<C: Protocol, P: Protocol> Wrap<C, P> {
                 Effect::SetTimer { timer: (self.timer)(timer), after }
             }
             Effect::CancelTimer(timer) => Effect::CancelTimer((self.timer)(timer)),
-            Effect::Persist(stable) => return persist(stable),
+            Effect::Persist(record) => Effect::Persist((self.stable)(record)),
             Effect::Emit(event) => return emit(event),
         })
     }
@@ -414,6 +413,7 @@ impl<C: Protocol, P: Protocol> Sink<C> for Mapped<'_, C, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Sole;
 
     /// A part that beats: every start and every beat sends one message and sets one timer.
     #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -433,9 +433,10 @@ mod tests {
         type Timer = Beat;
         type Command = ();
         type Event = NodeId;
-        type Stable = Infallible;
+        type Stable = Sole<u8>;
 
         fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
+            cx.persist(Sole(3));
             cx.send(NodeId::at(1), Beat);
             cx.set_timer(Beat, Span(1)..Span(2));
         }
@@ -470,14 +471,27 @@ mod tests {
         }
     }
 
-    const HEART: Wrap<Heart, Body> = Wrap { msg: Wrapped::Heart, timer: |beat| (7, beat) };
+    const HEART: Wrap<Heart, Body> =
+        Wrap { msg: Wrapped::Heart, timer: |beat| (7, beat), stable: |Sole(beats)| Kept(beats) };
+
+    /// The owner's records: the part's is one of them.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    struct Kept(u8);
+
+    impl Durable for Kept {
+        type Key = &'static str;
+
+        fn key(&self) -> &'static str {
+            "heart"
+        }
+    }
 
     impl Protocol for Body {
         type Msg = Wrapped;
         type Timer = (u8, Beat);
         type Command = ();
         type Event = u32;
-        type Stable = Infallible;
+        type Stable = Kept;
 
         fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
             cx.lower(HEART, &mut Vec::new(), |cx| self.heart.on_start(cx));
@@ -516,6 +530,7 @@ mod tests {
         assert_eq!(step(Input::Message { from: NodeId::at(1), msg: msg.clone() }), Ok(()));
         assert_eq!(step(Input::Command(())), Err(Refusal::NotHeld));
         let timer = Effect::SetTimer { timer: (7, Beat), after: Span(1)..Span(2) };
-        assert_eq!(effects, [Effect::Send { to: NodeId::at(1), msg }, timer, Effect::Emit(1)]);
+        let send = Effect::Send { to: NodeId::at(1), msg };
+        assert_eq!(effects, [Effect::Persist(Kept(3)), send, timer, Effect::Emit(1)]);
     }
 }

@@ -11,7 +11,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
-use crate::{Effect, Liveness, Message, NodeId, Protocol, Refusal, Time};
+use crate::{Effect, Liveness, Message, NodeId, Protocol, Refusal, Sink, Time};
 
 /// The last line of a complete trace.
 pub const END: &str = "{\"end\":true}";
@@ -82,8 +82,6 @@ pub enum Happening {
     Timer(String),
     /// A failure detector spoke.
     Liveness(NodeId, Liveness),
-    /// A view was installed.
-    View(String),
     /// Nothing more happened; a monitor judged the end.
     Settle,
 }
@@ -93,7 +91,7 @@ pub enum Happening {
 pub struct Parcel {
     /// Who sent it.
     pub from: NodeId,
-    /// The how manieth sending of that node it was.
+    /// The number of this sending among those of that node.
     pub id: u64,
     /// Its kind.
     pub kind: Cow<'static, str>,
@@ -216,6 +214,48 @@ impl Recorder {
     }
 }
 
+/// A sink that numbers sendings and notes every effect, step and choice in a recorder, where there
+/// is one, before it passes them on.
+#[derive(Debug)]
+pub struct Recording<'a, S> {
+    /// Who carries the effects out.
+    pub sink: &'a mut S,
+    /// How many sendings the node has made; a multicast counts once.
+    pub sent: &'a mut u64,
+    /// Who writes them down.
+    pub recorder: Option<&'a mut Recorder>,
+}
+
+impl<P: Protocol, S: Sink<P>> Sink<P> for Recording<'_, S> {
+    fn effect(&mut self, effect: Effect<P>) {
+        if effect.is_sending() {
+            *self.sent += 1;
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.effect(&effect, *self.sent);
+        }
+        self.sink.effect(effect);
+    }
+
+    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.step(step, fields);
+        }
+        self.sink.trace(step, fields);
+    }
+
+    fn chose(&mut self, choice: u32) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.chose(choice);
+        }
+        self.sink.chose(choice);
+    }
+
+    fn tally(&mut self, what: &'static str, value: u64) {
+        self.sink.tally(what, value);
+    }
+}
+
 impl fmt::Display for Record {
     /// The record as one JSON line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -263,7 +303,6 @@ impl fmt::Display for Happening {
                 let now = if *now == Liveness::Up { "up" } else { "down" };
                 write!(f, "{{\"liveness\":\"{now}\",\"peer\":{peer}}}")
             }
-            Self::View(view) => object(f, &[("view", view)]),
         }
     }
 }

@@ -5,6 +5,38 @@ use core::fmt;
 
 use crate::{NodeId, NodeSet};
 
+/// The number of a life of a process, given to it from outside when it comes up; a later life has a
+/// larger one.
+///
+/// It tells what a process did before a crash from what it does after it, wherever that matters: in
+/// the handshake of a connection, in what a node is booted with, in who is a member of a view.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Life(pub u64);
+
+impl Life {
+    /// The life of a process that was never there before.
+    pub const FIRST: Self = Self(0);
+
+    /// Was the process never there before?
+    #[must_use]
+    pub fn is_first(self) -> bool {
+        self == Self::FIRST
+    }
+
+    /// The life after a crash in this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Debug for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// The number of a view; a later view has a larger one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -167,8 +167,6 @@ pub enum Mark {
     Timer,
     /// A failure detector spoke.
     Detector,
-    /// A view was installed.
-    View,
     /// A monitor found fault with what it did.
     Violation,
 }

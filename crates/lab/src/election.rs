@@ -8,7 +8,7 @@ use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::study::{Figures, Study};
+use crate::registry::{Figures, Study};
 use crate::{BadInput, Spec};
 
 /// What an election is given.

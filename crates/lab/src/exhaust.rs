@@ -1,13 +1,12 @@
 //! Exhaustive checks of a run as data.
 
-use quorate_algorithms::{Portable, Visitor};
 use quorate_check::{Counterexample, Outcome, Plan, Progress, Report, Timers, check};
-use quorate_core::{Algorithm, Timing};
+use quorate_core::{Scene, Solution, Timing};
 use serde_json::{Map, Value, json};
 
-use crate::study::{Study, visit_untimed};
+use crate::registry::{Study, find};
 use crate::trace_file::TraceFile;
-use crate::{BadInput, Over, Spec};
+use crate::{BadInput, Spec};
 
 /// The most nodes that are checked: of more, not even the first steps can be told apart.
 const NODES_MAX: usize = 64;
@@ -49,11 +48,12 @@ pub fn exhaust(
         let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", spec.nodes);
         return Err(BadInput::new("--nodes", reason));
     }
-    let report = visit_untimed(spec, Exhaust { spec, plan, progress })?;
+    let (problem, _) = find(&spec.algorithm)?;
+    let report = (problem.explore)(spec, plan, progress)?;
     let mut json = Map::new();
     json.insert("algorithm".into(), json!(spec.algorithm));
     json.insert("nodes".into(), json!(spec.nodes));
-    if spec.over != Over::Bare {
+    if !spec.over.is_bare() {
         json.insert("over".into(), json!(spec.over));
     }
     json.insert("states".into(), json!(report.states));
@@ -76,33 +76,30 @@ pub fn exhaust(
     Ok(done)
 }
 
-struct Exhaust<'a> {
-    spec: &'a Spec,
-    plan: &'a Plan,
-    progress: &'a mut dyn FnMut(&Progress),
-}
-
-impl<F: Study> Visitor<F> for Exhaust<'_> {
-    type Output = Result<Report, BadInput>;
-
-    fn visit<A>(self) -> Self::Output
-    where
-        A: Algorithm<Family = F>,
-        A::Msg: Portable,
-    {
-        let scene = self.spec.scene::<A>()?;
-        if A::META.timing == Timing::Timed {
-            let name = A::META.name;
-            let reason =
-                format!("{name} reads a clock, and in a check no time passes; simulate it");
-            return Err(BadInput::new("ALGORITHM", reason));
-        }
-        if A::META.family() == "detector" && self.plan.timers == Timers::Anytime {
-            let reason = "a detector whose timers run out at any time is always wrong and never \
-                          done; with quiet it can be checked that all crashes are noticed";
-            return Err(BadInput::new("--timers", reason));
-        }
-        let users = F::users(self.spec, &scene.setup)?;
-        Ok(check(&scene, &users, self.plan, self.progress))
+/// Explores every interleaving of a scene.
+pub(crate) fn explore<A>(
+    spec: &Spec,
+    scene: Scene<A>,
+    plan: &Plan,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Report, BadInput>
+where
+    A: Solution,
+    A::Family: Study,
+{
+    if scene.traits.timing == Timing::Timed {
+        let (argument, what) = match spec.over.has_links() || spec.over.has_detector() {
+            true => ("--over", "a layer of it"),
+            false => ("ALGORITHM", scene.traits.name),
+        };
+        let reason = format!("{what} reads a clock, and in a check no time passes; simulate it");
+        return Err(BadInput::new(argument, reason));
     }
+    if scene.traits.restless && scene.traits.listens && plan.timers == Timers::Anytime {
+        let reason = "a detector whose timers run out at any time is always wrong and never done; \
+                      with quiet it can be checked that all crashes are noticed";
+        return Err(BadInput::new("--timers", reason));
+    }
+    let users = A::Family::users(spec, &scene.setup)?;
+    Ok(check(&scene, &users, plan, progress))
 }

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use quorate_algorithms::Catalogued;
 use quorate_algorithms::group::{
     Command, Event, Group, MessageId, Order, Ordering, Pattern, Promise, Senders, Setup, TotalBy,
     Views,
 };
-use quorate_core::{Fact, NodeId, NodeSet, Span, Time, Topology, ViewId};
+use quorate_core::{Fact, NodeId, NodeSet, Solution, Span, Time, Topology, ViewId};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::study::{Figures, Study};
+use crate::registry::{Figures, Study, configured};
 use crate::{BadInput, Spec};
 
 /// The most nodes of a group: each of them keeps something of each.
@@ -214,6 +215,14 @@ impl Study for Group {
             ("buffer_max", json!(report.tally("buffered").max)),
         ]
     }
+}
+
+/// What the algorithm of a run promises, with its options.
+///
+/// # Errors
+/// If there is no such algorithm, or an option makes no sense.
+pub fn promise(spec: &Spec) -> Result<Promise, BadInput> {
+    Ok(<Group as Catalogued>::Any::promise(&configured::<Group>(spec)?))
 }
 
 /// The first so many nodes; all if nothing is said.

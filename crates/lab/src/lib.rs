@@ -13,11 +13,12 @@ pub mod group;
 mod grown;
 mod input;
 pub mod mutex;
+mod over;
 pub mod quorum;
+mod registry;
 mod replay;
 mod simulate;
 mod spec;
-mod study;
 pub mod trace_file;
 pub mod verify;
 
@@ -26,10 +27,11 @@ use serde_json::{Map, Value, json};
 
 pub use exhaust::{Exhausted, exhaust};
 pub use input::BadInput;
+pub use over::Over;
+pub use registry::{Figures, Study, catalogue, families, meta, traits};
 pub use replay::{Difference, Replayed, replay};
 pub use simulate::{Simulated, Watch, simulate, simulate_many};
-pub use spec::{ChannelSpec, DETECTION, NODES_MAX, Over, PartitionSpec, Spec, TopologySpec};
-pub use study::{Everywhere, Figures, Study, catalogue, meta, visit};
+pub use spec::{ChannelSpec, DETECTION, NODES_MAX, PartitionSpec, Spec, TopologySpec};
 
 /// Messages by kind, as in reports.
 pub(crate) fn by_kind(report: &Report) -> Value {

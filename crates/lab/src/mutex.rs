@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Promise, Setup, Users};
-use quorate_algorithms::{Catalogued, Portable, Visitor};
-use quorate_core::{Algorithm, Fact, NodeId, NodeSet, PerNode, Shape, Span, Time, Topology};
+use quorate_core::{Fact, NodeId, NodeSet, PerNode, Shape, Solution, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::study::{Figures, Study};
+use crate::registry::{Figures, Study, configured};
 use crate::{BadInput, Spec, meta, quorum};
 
 /// What a run of mutual exclusion is given.
@@ -180,22 +180,7 @@ fn ratio(a: f64, b: f64) -> Value {
 /// # Errors
 /// If there is no such algorithm, or an option makes no sense.
 pub fn promise(spec: &Spec) -> Result<Promise, BadInput> {
-    let unknown = || Err(BadInput::new("ALGORITHM", format!("there is no {}", spec.algorithm)));
-    Mutex::visit(&spec.algorithm, Promised(spec)).unwrap_or_else(unknown)
-}
-
-struct Promised<'a>(&'a Spec);
-
-impl Visitor<Mutex> for Promised<'_> {
-    type Output = Result<Promise, BadInput>;
-
-    fn visit<A>(self) -> Self::Output
-    where
-        A: Algorithm<Family = Mutex>,
-        A::Msg: Portable,
-    {
-        Ok(A::promise(&self.0.config::<A>()?))
-    }
+    Ok(<Mutex as Catalogued>::Any::promise(&configured::<Mutex>(spec)?))
 }
 
 /// The criteria of the field, measured as a run goes on.

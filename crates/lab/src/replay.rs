@@ -6,13 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_algorithms::{Portable, Visitor};
-use quorate_core::trace::{Happening, Parcel, Record, Recorder};
+use quorate_core::trace::{Happening, Parcel, Record, Recorder, Recording};
 use quorate_core::{
-    Algorithm, Choices, Ctx, Effect, Fact, Family, Input, Monitor, NodeId, Scene, Sink,
+    Choices, Ctx, Effect, Fact, Family, Input, Kept, Life, Monitor, NodeId, Scene, Solution, System,
 };
 
-use crate::study::{Study, visit};
+use crate::registry::find;
 use crate::trace_file::TraceFile;
 use crate::{BadInput, Spec};
 
@@ -47,70 +46,58 @@ pub fn replay(trace: &TraceFile) -> Result<Replayed, BadInput> {
     if spec.algorithm != trace.header.algorithm || spec.nodes != trace.header.nodes {
         return Err(bad("line 1: the header and the spec in it do not agree".to_owned()));
     }
-    visit(&spec, Replay { spec: &spec, records: &trace.records })
+    let (problem, _) = find(&spec.algorithm)?;
+    (problem.replay)(&spec, &trace.records)
 }
 
-struct Replay<'a> {
-    spec: &'a Spec,
-    records: &'a [Record],
-}
-
-impl<F: Study> Visitor<F> for Replay<'_> {
-    type Output = Result<Replayed, BadInput>;
-
-    fn visit<A>(self) -> Self::Output
-    where
-        A: Algorithm<Family = F>,
-        A::Msg: Portable,
-    {
-        let scene = self.spec.scene::<A>()?;
-        let mut stage = Stage::<A>::new(&scene);
-        let mut replayed = Replayed { records: 0, violation: None, difference: None };
-        for (record, line) in self.records.iter().zip(2..) {
-            let text = match stage.step(record) {
-                Err(text) => text,
-                Ok(again) if again != *record => format!("what really happens is {again}"),
-                Ok(_) => {
-                    replayed.records += 1;
-                    replayed.violation = replayed.violation.or_else(|| record.violation.clone());
-                    continue;
-                }
-            };
-            replayed.difference = Some(Difference { line, text });
-            break;
-        }
-        Ok(replayed)
+/// Runs the records of a scene again.
+pub(crate) fn run_again<A: Solution>(scene: &Scene<A>, records: &[Record]) -> Replayed {
+    let mut stage = Stage::new(scene);
+    let mut replayed = Replayed { records: 0, violation: None, difference: None };
+    for (record, line) in records.iter().zip(2..) {
+        let text = match stage.step(record) {
+            Err(text) => text,
+            Ok(again) if again != *record => format!("what really happens is {again}"),
+            Ok(_) => {
+                replayed.records += 1;
+                replayed.violation = replayed.violation.or_else(|| record.violation.clone());
+                continue;
+            }
+        };
+        replayed.difference = Some(Difference { line, text });
+        break;
     }
+    replayed
 }
 
 /// Why an input cannot have happened.
 type Impossible = String;
 
 /// The nodes and what is between them.
-struct Stage<'a, A: Algorithm> {
+struct Stage<'a, A: Solution> {
     scene: &'a Scene<A>,
     nodes: Vec<Option<A>>,
-    incarnations: Vec<u32>,
+    lives: Vec<Life>,
     monitor: <A::Family as Family>::Monitor,
     /// Messages that were sent: who sent what to whom. They stay, for a network may duplicate.
     sent: BTreeMap<(NodeId, u64, NodeId), A::Msg>,
     sendings: Vec<u64>,
     timers: BTreeSet<(NodeId, A::Timer)>,
-    stable: BTreeMap<NodeId, A::Stable>,
+    kept: BTreeMap<NodeId, Kept<A::Stable>>,
 }
 
-impl<'a, A: Algorithm> Stage<'a, A> {
+impl<'a, A: Solution> Stage<'a, A> {
     fn new(scene: &'a Scene<A>) -> Self {
         let count = scene.count();
         Self {
             scene,
-            nodes: NodeId::first(count).map(|node| Some(scene.boot(node, 0, None))).collect(),
-            incarnations: vec![0; count],
+            nodes: NodeId::first(count).map(|node| Some(scene.boot(node))).collect(),
+            lives: vec![Life::FIRST; count],
             monitor: scene.monitor(),
             sent: BTreeMap::new(),
             sendings: vec![0; count],
             timers: BTreeSet::new(),
-            stable: BTreeMap::new(),
+            kept: BTreeMap::new(),
         }
     }
 
@@ -164,7 +151,6 @@ impl<'a, A: Algorithm> Stage<'a, A> {
             }
             Happening::Liveness(peer, now) => Input::Liveness { peer: *peer, now: *now },
             Happening::Crash | Happening::Lose(_) | Happening::Settle => return Ok(None),
-            Happening::View(_) => return Err("views are not replayed".to_owned()),
         }))
     }
 
@@ -178,9 +164,9 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         if self.nodes[node.index()].is_some() {
             return Err(format!("node {node} recovers without having crashed"));
         }
-        self.incarnations[node.index()] += 1;
-        let stable = self.stable.get(&node).cloned();
-        let booted = self.scene.boot(node, self.incarnations[node.index()], stable);
+        let life = &mut self.lives[node.index()];
+        *life = life.next();
+        let booted = self.scene.reboot(node, *life, self.kept.entry(node).or_default());
         self.nodes[node.index()] = Some(booted);
         // Recovering is no fact that a monitor can find fault with.
         self.monitor.observe(node, Fact::Recovered).map_err(|violation| violation.to_string())
@@ -234,9 +220,10 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         };
         let sendings = &mut self.sendings[node.index()];
         let mut chosen = Recorded { choices: record.choices.iter(), missing: false };
-        let mut sink = Taken { effects: Vec::new(), sendings, recorder };
+        let mut id = *sendings;
+        let mut effects = Vec::new();
+        let mut sink = Recording { sink: &mut effects, sent: sendings, recorder: Some(recorder) };
         let result = protocol.step(&mut Ctx::new(node, record.at, &mut chosen, &mut sink), input);
-        let Taken { effects, recorder, .. } = sink;
         if chosen.missing {
             return Err("the step draws more random choices than are written".to_owned());
         }
@@ -252,7 +239,8 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         if let Some(command) = &command {
             judge(Fact::Command(command));
         }
-        for (effect, id) in effects {
+        for effect in effects {
+            id += u64::from(effect.is_sending());
             match effect {
                 Effect::Emit(event) => judge(Fact::Event(&event)),
                 Effect::Send { to, msg } => {
@@ -267,8 +255,8 @@ impl<'a, A: Algorithm> Stage<'a, A> {
                 Effect::CancelTimer(timer) => {
                     self.timers.remove(&(node, timer));
                 }
-                Effect::Persist(stable) => {
-                    self.stable.insert(node, stable);
+                Effect::Persist(record) => {
+                    self.kept.entry(node).or_default().put(record);
                 }
             }
         }
@@ -287,30 +275,5 @@ impl Choices for Recorded<'_> {
         let choice = self.choices.next().copied().filter(|&choice| choice < bound.max(1));
         self.missing |= choice.is_none();
         choice.unwrap_or(0)
-    }
-}
-
-/// Keeps the effects of a step with the numbers of its messages, and records them.
-struct Taken<'a, A: Algorithm> {
-    effects: Vec<(Effect<A>, u64)>,
-    sendings: &'a mut u64,
-    recorder: &'a mut Recorder,
-}
-
-impl<A: Algorithm> Sink<A> for Taken<'_, A> {
-    fn effect(&mut self, effect: Effect<A>) {
-        if matches!(effect, Effect::Send { .. } | Effect::Multicast { .. }) {
-            *self.sendings += 1;
-        }
-        self.recorder.effect(&effect, *self.sendings);
-        self.effects.push((effect, *self.sendings));
-    }
-
-    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
-        self.recorder.step(step, fields);
-    }
-
-    fn chose(&mut self, choice: u32) {
-        self.recorder.chose(choice);
     }
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use quorate_algorithms::{Portable, Visitor};
 use quorate_core::trace::{Header, Record};
-use quorate_core::{Algorithm, Time};
+use quorate_core::{Scene, Solution, Time};
 use quorate_sim::{Pace, Report, World};
 use serde_json::{Map, Value, json};
 
-use crate::study::{Figures, Study, visit};
-use crate::{BadInput, Over, Spec};
+use crate::registry::{Figures, Study, find};
+use crate::{BadInput, Spec};
 
 /// How many events are handled between two words on the progress.
 const STRIDE: u64 = 1 << 17;
@@ -51,8 +50,10 @@ impl Spec {
 ///
 /// # Errors
 /// The first argument that makes no sense.
-pub fn simulate<'a>(spec: &'a Spec, watch: Watch<'a>) -> Result<Simulated, BadInput> {
-    let (report, figures) = visit(spec, Simulate { spec, watch })?;
+pub fn simulate(spec: &Spec, watch: Watch<'_>) -> Result<Simulated, BadInput> {
+    let (problem, entry) = find(&spec.algorithm)?;
+    let run = if spec.over.is_bare() { entry.simulate } else { problem.simulate };
+    let (report, figures) = run(spec, watch)?;
     let mut json = opening(spec);
     json.extend(figures.into_iter().map(|(name, value)| (name.to_owned(), value)));
     close(&mut json, &report);
@@ -114,7 +115,7 @@ fn opening(spec: &Spec) -> Map<String, Value> {
     json.insert("algorithm".into(), json!(spec.algorithm));
     json.insert("nodes".into(), json!(spec.nodes));
     json.insert("seed".into(), json!(spec.seed));
-    if spec.over != Over::Bare {
+    if !spec.over.is_bare() {
         json.insert("over".into(), json!(spec.over));
     }
     json
@@ -197,37 +198,33 @@ impl Summary {
     }
 }
 
-struct Simulate<'a> {
-    spec: &'a Spec,
-    watch: Watch<'a>,
-}
-
-impl<F: Study> Visitor<F> for Simulate<'_> {
-    type Output = Result<(Report, Figures), BadInput>;
-
-    fn visit<A>(self) -> Self::Output
-    where
-        A: Algorithm<Family = F>,
-        A::Msg: Portable,
-    {
-        let Self { spec, watch: Watch { record, mut progress } } = self;
-        let scene = spec.scene::<A>()?;
-        let network = spec.network::<A>()?;
-        let faults = spec.faults()?;
-        let users = F::users(spec, &scene.setup)?;
-        let mut world = World::new(&scene, users, F::measures(spec), &network, &faults, spec.seed);
-        if let Some(record) = record {
-            world.trace(record);
-        }
-        let until = Time(spec.until.unwrap_or(F::UNTIL.0));
-        world.start();
-        while world.run(STRIDE, until) == Pace::More {
-            if let Some(progress) = &mut progress {
-                progress(world.events(), world.now());
-            }
-        }
-        let (report, measures) = world.finish();
-        let figures = F::figures(&measures, &report, network.latency.mean());
-        Ok((report, figures))
+/// Simulates a scene.
+pub(crate) fn run<A>(
+    spec: &Spec,
+    scene: Scene<A>,
+    watch: Watch<'_>,
+) -> Result<(Report, Figures), BadInput>
+where
+    A: Solution,
+    A::Family: Study,
+{
+    let Watch { record, mut progress } = watch;
+    let network = spec.network(&scene.traits)?;
+    let faults = spec.faults()?;
+    let users = A::Family::users(spec, &scene.setup)?;
+    let measures = A::Family::measures(spec);
+    let mut world = World::new(&scene, users, measures, &network, &faults, spec.seed);
+    if let Some(record) = record {
+        world.trace(record);
     }
+    let until = Time(spec.until.unwrap_or(A::Family::UNTIL.0));
+    world.start();
+    while world.run(STRIDE, until) == Pace::More {
+        if let Some(progress) = &mut progress {
+            progress(world.events(), world.now());
+        }
+    }
+    let (report, measures) = world.finish();
+    let figures = A::Family::figures(&measures, &report, network.latency.mean());
+    Ok((report, figures))
 }

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use quorate_algorithms::link::Settings;
 use quorate_core::{
-    Algorithm, BadOption, Channels, NodeId, NodeSet, Options, Scene, Shape, Span, Time, Topology,
+    BadOption, Channels, Meta, NodeId, NodeSet, Scene, Shape, Solution, Span, Time, Topology,
+    Traits,
 };
 use quorate_sim::topology::{self, Named};
 use quorate_sim::{Crash, Draw, Faults, Latency, Network, Partition, Recovery};
 use serde::{Deserialize, Serialize};
 
-use crate::BadInput;
-use crate::study::{Study, meta};
+use crate::registry::Study;
+use crate::{BadInput, Over};
 
 /// The most nodes that a run can have.
 pub const NODES_MAX: usize = 20_000_000;
@@ -50,7 +51,7 @@ pub struct Spec {
     /// Do links keep the order? As the algorithm needs if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<ChannelSpec>,
-    /// What carries the messages.
+    /// The layers that the algorithm runs over.
     #[serde(default, skip_serializing_if = "Over::is_bare")]
     pub over: Over,
     /// The probability that a message is lost.
@@ -118,26 +119,6 @@ pub enum ChannelSpec {
     Unordered,
 }
 
-/// What carries the messages of an algorithm.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Over {
-    /// The network as it is.
-    #[default]
-    Bare,
-    /// Links that send again what is lost, and keep the order.
-    Reliable,
-    /// Views: when a node fails, the others agree on who is left, and start the algorithm anew.
-    Views,
-}
-
-impl Over {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    fn is_bare(&self) -> bool {
-        *self == Self::Bare
-    }
-}
-
 /// A cut for a while.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PartitionSpec {
@@ -162,7 +143,7 @@ impl Spec {
             latency: unit_latency(),
             latency_table: None,
             channels: None,
-            over: Over::Bare,
+            over: Over::BARE,
             loss: 0.0,
             loss_table: None,
             duplicate: 0.0,
@@ -179,21 +160,20 @@ impl Spec {
         }
     }
 
-    /// What every engine starts from.
+    /// What every engine starts from, for an algorithm or a stack with these options.
     ///
     /// # Errors
     /// The first argument that makes no sense, for the algorithm or at all.
-    pub fn scene<A>(&self) -> Result<Scene<A>, BadInput>
+    pub(crate) fn scene<A>(&self, config: A::Config) -> Result<Scene<A>, BadInput>
     where
-        A: Algorithm,
+        A: Solution,
         A::Family: Study,
     {
         if self.nodes == 0 || self.nodes > NODES_MAX {
             let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", self.nodes);
             return Err(BadInput::new("--nodes", reason));
         }
-        let config = self.config::<A>()?;
-        let topology = self.topology()?;
+        let topology = self.topology(A::traits(&config).shape)?;
         let setup = A::Family::setup(self, &topology)?;
         A::Family::admit(self, &A::promise(&config))?;
         let scene = Scene::new(topology, setup, config);
@@ -202,27 +182,29 @@ impl Spec {
         Ok(scene)
     }
 
-    pub(crate) fn config<A: Algorithm>(&self) -> Result<A::Config, BadInput> {
+    /// The options of the algorithm, as given.
+    pub(crate) fn options_of(&self, meta: &Meta) -> Result<Vec<(&str, &str)>, BadInput> {
         for name in self.options.keys() {
-            let known = A::META.options.iter().map(|option| option.name);
+            let known = meta.options.iter().map(|option| option.name);
             if !known.clone().any(|known| known == name) {
                 let known: Vec<_> = known.collect();
                 let has = match known[..] {
                     [] => "no options of its own".to_owned(),
                     _ => format!("the options {}", known.join(", ")),
                 };
-                let reason = format!("{} has {has}", A::META.name);
-                return Err(BadInput::new(&format!("--{name}"), reason));
+                return Err(BadInput::new(
+                    &format!("--{name}"),
+                    format!("{} has {has}", meta.name),
+                ));
             }
         }
-        let given: Vec<_> = self.options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        A::configure(&Options(&given)).map_err(bad_option)
+        Ok(self.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect())
     }
 
-    fn topology(&self) -> Result<Topology, BadInput> {
+    fn topology(&self, shape: Shape) -> Result<Topology, BadInput> {
         let bad = |bad| BadInput::new("--topology", bad);
         if let Some(election) = &self.mutex.tree_from {
-            if self.over == Over::Views {
+            if self.over.has_views() {
                 let reason = "in views a tree is laid out anew among the members of each";
                 return Err(BadInput::new("--tree-from", reason));
             }
@@ -233,16 +215,12 @@ impl Spec {
                 name.parse::<Named>().and_then(|named| named.build(self.nodes, self.seed))
             }
             Some(TopologySpec::Links(text)) => topology::read(text, Some(self.nodes)),
-            // Rings and trees are laid out anew in each view.
-            None if self.over == Over::Views => Ok(Topology::complete(self.nodes)),
-            None => usual(meta(&self.algorithm)?.shape).build(self.nodes, self.seed),
+            None => usual(shape).build(self.nodes, self.seed),
         };
         let topology = topology.map_err(bad)?;
-        Ok(match self.over {
-            Over::Bare | Over::Views => topology,
-            // Acknowledgements need a way back.
-            Over::Reliable => topology.two_way(),
-        })
+        // Acknowledgements and beats need a way back.
+        let two_way = self.over.has_links() || self.over.has_detector();
+        Ok(if two_way { topology.two_way() } else { topology })
     }
 
     /// How long a message takes at most, for algorithms that rely on such a bound. Over reliable
@@ -253,17 +231,17 @@ impl Spec {
     pub fn delay_max(&self) -> Result<Span, BadInput> {
         let latency_max = self.latency()?.max();
         let faulty = self.loss > 0.0 || self.reorder > 0.0 || !self.partitions.is_empty();
-        Ok(match self.over {
-            Over::Reliable if faulty => Settings::default().delay(latency_max, LOSSES_MAX),
-            Over::Bare | Over::Reliable | Over::Views => latency_max,
+        Ok(match self.over.has_links() && faulty {
+            true => Settings::default().delay(latency_max, LOSSES_MAX),
+            false => latency_max,
         })
     }
 
-    /// The network, for a simulation of `A`.
+    /// The network, for a simulation of what has these traits.
     ///
     /// # Errors
     /// The first argument that makes no sense.
-    pub fn network<A: Algorithm>(&self) -> Result<Network, BadInput> {
+    pub fn network(&self, traits: &Traits) -> Result<Network, BadInput> {
         let latency = self.latency()?;
         for (argument, probability) in
             [("--loss", self.loss), ("--duplicate", self.duplicate), ("--reorder", self.reorder)]
@@ -275,10 +253,10 @@ impl Spec {
         }
         let fifo = match self.channels {
             Some(channels) => channels == ChannelSpec::Fifo,
-            None => A::META.channels == Channels::Fifo,
+            None => traits.channels == Channels::Fifo,
         };
         let links = self.nodes.saturating_mul(self.nodes);
-        if fifo && latency.varies() && A::META.shape == Shape::Complete && links > FIFO_LINKS_MAX {
+        if fifo && latency.varies() && traits.shape == Shape::Complete && links > FIFO_LINKS_MAX {
             let reason = "so many links cannot be kept in order; take fewer nodes, a constant \
                           latency or --channels unordered";
             return Err(BadInput::new("--nodes", reason));
@@ -336,7 +314,8 @@ impl Spec {
             self.node("--recover", node).map(|node| Recovery { node, at: Time(at) })
         };
         // Without a detector no view would ever change.
-        let usual_detection = (self.over == Over::Views).then_some(DETECTION);
+        let alone = self.over.has_views() && !self.over.has_detector();
+        let usual_detection = alone.then_some(DETECTION);
         Ok(Faults {
             crashes: self.crashes.iter().map(crash).collect::<Result<_, _>>()?,
             recoveries: self.recoveries.iter().map(recovery).collect::<Result<_, _>>()?,
@@ -365,7 +344,7 @@ impl Spec {
     }
 }
 
-fn bad_option(bad: BadOption) -> BadInput {
+pub(crate) fn bad_option(bad: BadOption) -> BadInput {
     BadInput::new(&format!("--{}", bad.name), bad.reason)
 }
 

@@ -10,18 +10,14 @@ mod evidence;
 
 use std::marker::PhantomData;
 
-use quorate_algorithms::detector::Detector;
-use quorate_algorithms::election::Election;
-use quorate_algorithms::group::Group;
-use quorate_algorithms::mutex::Mutex;
-use quorate_algorithms::{Portable, Visitor};
 use quorate_core::trace::{Happening, Outcome, Record};
-use quorate_core::{Algorithm, Fact, Family, Monitor, NodeId, Time, Violation};
+use quorate_core::{Fact, Family, Monitor, NodeId, Scene, Solution, System, Time, Violation};
 
-use crate::study::{Study, visit};
+use crate::registry::{families, family, find};
 use crate::trace_file::{BadTrace, TraceFile};
 use crate::{BadInput, Spec};
-use claims::{Judged, Oracles};
+pub(crate) use claims::Judged;
+use claims::Oracles;
 
 /// A trace was judged.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,15 +68,14 @@ pub struct Witness {
 /// The first line that cannot be judged, and why.
 pub fn verify(trace: &TraceFile) -> Result<Verified, BadTrace> {
     in_order(&trace.records)?;
-    match trace.header.algorithm.as_str() {
-        Mutex::NAME => somebody_elses::<Mutex>(trace),
-        Election::NAME => somebody_elses::<Election>(trace),
-        Detector::NAME => somebody_elses::<Detector>(trace),
-        Group::NAME => somebody_elses::<Group>(trace),
-        name if name.contains('/') => ours(trace),
-        name => Err(in_header(format!(
-            "there is no family {name}; it is one of mutex, election, detector, group, or one of \
-             the algorithms that quorate algorithms lists"
+    let name = trace.header.algorithm.as_str();
+    match family(name) {
+        Some(problem) => (problem.judge_theirs)(trace),
+        None if name.contains('/') => ours(trace),
+        None => Err(in_header(format!(
+            "there is no family {name}; it is one of {}, or one of the algorithms that quorate \
+             algorithms lists",
+            families().collect::<Vec<_>>().join(", ")
         ))),
     }
 }
@@ -103,7 +98,7 @@ fn in_order(records: &[Record]) -> Result<(), BadTrace> {
 }
 
 /// The trace of a system that is none of ours: its header says what it claims.
-fn somebody_elses<F: Judged>(trace: &TraceFile) -> Result<Verified, BadTrace> {
+pub(crate) fn judge_theirs<F: Judged>(trace: &TraceFile) -> Result<Verified, BadTrace> {
     within::<F>(trace)?;
     let oracles = F::oracles(trace).map_err(in_header)?;
     judge::<F>(trace, oracles)
@@ -133,28 +128,19 @@ fn ours(trace: &TraceFile) -> Result<Verified, BadTrace> {
     if spec.algorithm != header.algorithm || spec.nodes != header.nodes {
         return Err(in_header("the header and the spec in it do not agree".to_owned()));
     }
-    visit(&spec, Ours { spec: &spec, trace }).map_err(|bad| in_header(bad.to_string()))?
+    let bad = |bad: BadInput| in_header(bad.to_string());
+    let (problem, _) = find(&spec.algorithm).map_err(bad)?;
+    (problem.judge_ours)(&spec, trace).map_err(bad)?
 }
 
-struct Ours<'a> {
-    spec: &'a Spec,
-    trace: &'a TraceFile,
-}
-
-impl<F: Study + Judged> Visitor<F> for Ours<'_> {
-    type Output = Result<Result<Verified, BadTrace>, BadInput>;
-
-    fn visit<A>(self) -> Self::Output
-    where
-        A: Algorithm<Family = F>,
-        A::Msg: Portable,
-    {
-        if let Err(bad) = within::<F>(self.trace) {
-            return Ok(Err(bad));
-        }
-        let oracles = Oracles::of(self.spec.scene::<A>()?.monitor());
-        Ok(judge::<F>(self.trace, oracles))
-    }
+/// Judges a trace of one of our algorithms by what it promises.
+pub(crate) fn judge_ours<A>(scene: &Scene<A>, trace: &TraceFile) -> Result<Verified, BadTrace>
+where
+    A: Solution,
+    A::Family: Judged,
+{
+    within::<A::Family>(trace)?;
+    judge::<A::Family>(trace, Oracles::of(scene.monitor()))
 }
 
 fn judge<F: Judged>(trace: &TraceFile, mut oracles: Oracles<F>) -> Result<Verified, BadTrace> {

@@ -125,7 +125,7 @@ fn odd() -> Vec<Record> {
         step(3, 2, Happening::Receive(parcel(9, 1)), vec![]),
         step(u64::MAX, 2, Happening::Recover, vec![send(1, &[1])]),
         step(u64::MAX - 1, 1, Happening::Refused("A<".into(), "&".into()), vec![]),
-        step(u64::MAX, 1, Happening::View("view 2 [1]".into()), vec![]),
+        step(u64::MAX, 1, Happening::Timer("Late".into()), vec![]),
     ]
 }
 

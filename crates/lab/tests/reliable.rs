@@ -44,7 +44,7 @@ fn every_algorithm_holds_over_reliable_links() {
     for meta in catalogue().into_iter().filter(promises) {
         let mut resent = 0;
         for seed in 0..RUNS_EACH {
-            let spec = draw(meta, Over::Reliable, seed);
+            let spec = draw(meta, Over::reliable(), seed);
             let done = run(&spec);
             let violations: Vec<_> = done.report.violations().collect();
             assert!(done.holds, "{spec:?}: {violations:?}");
@@ -59,9 +59,8 @@ fn every_algorithm_holds_over_reliable_links() {
 #[test]
 fn on_the_bare_network_the_same_runs_come_to_nothing() {
     let breaks = |name: &str| {
-        let metas = catalogue();
-        let meta = metas.iter().find(|meta| meta.name == name).expect("it is in the catalogue");
-        (0..RUNS_EACH).filter(|&seed| !run(&draw(meta, Over::Bare, seed)).holds).count() as u64
+        let meta = catalogue().find(|meta| meta.name == name).expect("it is in the catalogue");
+        (0..RUNS_EACH).filter(|&seed| !run(&draw(meta, Over::BARE, seed)).holds).count() as u64
     };
     assert!(breaks("mutex/raymond") > RUNS_EACH / 2);
     assert!(breaks("election/chang-roberts") > RUNS_EACH / 2);
@@ -70,7 +69,7 @@ fn on_the_bare_network_the_same_runs_come_to_nothing() {
 #[test]
 fn a_run_over_links_is_replayed_from_its_trace() {
     let meta = quorate_lab::meta("election/chang-roberts").expect("it is in the catalogue");
-    let spec = draw(meta, Over::Reliable, 3);
+    let spec = draw(meta, Over::reliable(), 3);
     let mut records = Vec::new();
     let mut record = |record| records.push(record);
     simulate(&spec, Watch { record: Some(&mut record), progress: None }).expect("it runs");
@@ -83,7 +82,7 @@ fn a_run_over_links_is_replayed_from_its_trace() {
 #[test]
 fn a_ring_gets_its_ways_back() {
     let mut spec = Spec::new("election/chang-roberts", 5);
-    spec.over = Over::Reliable;
+    spec.over = Over::reliable();
     assert!(run(&spec).holds);
     spec.topology = Some(TopologySpec::Named("ring".to_owned()));
     assert!(run(&spec).holds);

@@ -28,7 +28,6 @@ fn sample() -> TraceFile {
         Happening::Timer("Answer".into()),
         Happening::Liveness(NodeId::at(1), Liveness::Down),
         Happening::Liveness(NodeId::at(1), Liveness::Up),
-        Happening::View("view 2 [1, 2]".into()),
         Happening::Settle,
     ];
     let to = NodeId::first(3).collect();

@@ -17,7 +17,7 @@ const DEADLOCKS: &str = "mutex/maekawa-basic";
 fn draw(meta: &Meta, seed: u64) -> Spec {
     let mut draw = Draw::new(seed, 17);
     let mut spec = Spec::new(meta.name, 3 + draw.below(7) as usize);
-    (spec.seed, spec.over) = (seed, Over::Views);
+    (spec.seed, spec.over) = (seed, Over::views());
     let latencies = ["1", "uniform:0.1..2", "uniform:0..5", "exp:1"];
     spec.latency = latencies[draw.below(4) as usize].to_owned();
     spec.mutex.requests = 1 + draw.below(3) as u32;
@@ -85,7 +85,7 @@ fn on_the_bare_network_the_same_crashes_stop_the_others() {
     for name in ["mutex/central", "mutex/ricart-agrawala", "mutex/raymond", "mutex/maekawa"] {
         let metas = Mutex::CATALOGUE;
         let meta = metas.iter().find(|meta| meta.name == name).expect("it is in the catalogue");
-        let bare = |seed| Spec { over: Over::Bare, ..draw(meta, seed) };
+        let bare = |seed| Spec { over: Over::BARE, ..draw(meta, seed) };
         let stopped = (0..RUNS_EACH).filter(|&seed| !run(&bare(seed)).holds).count() as u64;
         assert!(stopped > RUNS_EACH / 5, "{name}: {stopped}");
     }
@@ -106,12 +106,12 @@ fn a_run_in_views_is_replayed_from_its_trace() {
 #[test]
 fn only_mutual_exclusion_runs_in_views() {
     let mut spec = Spec::new("election/bully", 5);
-    spec.over = Over::Views;
+    spec.over = Over::views();
     let refused = simulate(&spec, Watch::default()).expect_err("it is an election");
     let text = "--over: only mutex algorithms run in views, not election/bully";
     assert_eq!(refused.to_string(), text);
     let mut spec = Spec::new("mutex/raymond", 5);
-    (spec.over, spec.mutex.tree_from) = (Over::Views, Some("election/adoption".to_owned()));
+    (spec.over, spec.mutex.tree_from) = (Over::views(), Some("election/adoption".to_owned()));
     let refused = simulate(&spec, Watch::default()).expect_err("there is no tree");
     let text = "--tree-from: in views a tree is laid out anew among the members of each";
     assert_eq!(refused.to_string(), text);

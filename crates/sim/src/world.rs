@@ -4,8 +4,8 @@ mod outside;
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
 use quorate_core::{
-    Algorithm, Ctx, Fact, Family, Input, Liveness, Monitor, NodeId, Refusal, Scene, Time,
-    Violation, Wait, Workload,
+    CommandOf, Ctx, EventOf, Fact, Input, Kept, Life, Liveness, Monitor, NodeId, Protocol, Refusal,
+    System, Time, Violation, Wait, Workload,
 };
 
 use crate::{Crash, Draw, Faults, Network, Recovery, Report, Verdict};
@@ -38,23 +38,23 @@ pub enum Pace {
     Quiet,
 }
 
-type MonitorOf<A> = <<A as Algorithm>::Family as Family>::Monitor;
+type MsgOf<S> = <<S as System>::Protocol as Protocol>::Msg;
 
 /// A running simulation.
-pub struct World<'a, A: Algorithm, W, O = ()> {
-    scene: &'a Scene<A>,
-    nodes: Vec<A>,
-    incarnations: Vec<u32>,
+pub struct World<'a, S: System, W, O = ()> {
+    system: &'a S,
+    nodes: Vec<S::Protocol>,
+    lives: Vec<Life>,
     /// Is a command of this user on the agenda?
     user_pending: Vec<bool>,
     users: W,
     observer: O,
-    monitor: MonitorOf<A>,
+    monitor: S::Monitor,
     /// The first violation of each property, in the order of the monitor's list.
     violations: Vec<Option<(Time, Violation)>>,
     choices: Draw,
     user_times: Draw,
-    outside: Outside<'a, A>,
+    outside: Outside<'a, S::Protocol>,
     write: Option<Box<dyn FnMut(Record) + 'a>>,
     events: u64,
     refused: u64,
@@ -65,35 +65,36 @@ pub struct World<'a, A: Algorithm, W, O = ()> {
     endless: bool,
 }
 
-impl<'a, A, W, O> World<'a, A, W, O>
+impl<'a, S, W, O> World<'a, S, W, O>
 where
-    A: Algorithm,
-    W: Workload<A::Command, A::Event>,
-    O: Observer<A::Command, A::Event>,
+    S: System,
+    W: Workload<CommandOf<S>, EventOf<S>>,
+    O: Observer<CommandOf<S>, EventOf<S>>,
 {
     /// A world at time 0, with all nodes booted and none started.
     pub fn new(
-        scene: &'a Scene<A>,
+        system: &'a S,
         users: W,
         observer: O,
         network: &'a Network,
         faults: &'a Faults,
         seed: u64,
     ) -> Self {
-        let count = scene.count();
-        let nodes = NodeId::first(count).map(|node| scene.boot(node, 0, None)).collect();
+        let count = system.count();
+        let boot = |node| system.boot(node, Life::FIRST, &Kept::new());
+        let nodes = NodeId::first(count).map(boot).collect();
         Self {
-            scene,
+            system,
             nodes,
-            incarnations: vec![0; count],
+            lives: vec![Life::FIRST; count],
             user_pending: vec![false; count],
             users,
             observer,
-            monitor: scene.monitor(),
-            violations: vec![None; MonitorOf::<A>::PROPERTIES.len()],
+            monitor: system.monitor(),
+            violations: vec![None; S::Monitor::PROPERTIES.len()],
             choices: Draw::new(seed, stream::CHOICES),
             user_times: Draw::new(seed, stream::USERS),
-            outside: Outside::new(scene, network, faults, seed),
+            outside: Outside::new(system, network, faults, seed),
             write: None,
             events: 0,
             refused: 0,
@@ -115,12 +116,12 @@ where
     }
 
     /// A node's state.
-    pub fn node(&self, node: NodeId) -> &A {
+    pub fn node(&self, node: NodeId) -> &S::Protocol {
         &self.nodes[node.index()]
     }
 
     /// A node's state, to begin a run from a special one.
-    pub fn node_mut(&mut self, node: NodeId) -> &mut A {
+    pub fn node_mut(&mut self, node: NodeId) -> &mut S::Protocol {
         &mut self.nodes[node.index()]
     }
 
@@ -194,7 +195,7 @@ where
         while self.run(u64::MAX, Time(u64::MAX)) == Pace::More {}
     }
 
-    fn handle(&mut self, event: Event<A>) {
+    fn handle(&mut self, event: Event<S::Protocol>) {
         match event {
             Event::Deliver { from, to, id, lost, msg } => self.deliver(from, to, id, lost, msg),
             Event::Timer { node, timer, setting } => {
@@ -210,8 +211,8 @@ where
         }
     }
 
-    fn deliver(&mut self, from: NodeId, to: NodeId, id: u32, lost: bool, msg: A::Msg) {
-        let parcel = |msg: &A::Msg| Parcel::new(from, u64::from(id), msg);
+    fn deliver(&mut self, from: NodeId, to: NodeId, id: u32, lost: bool, msg: MsgOf<S>) {
+        let parcel = |msg: &MsgOf<S>| Parcel::new(from, u64::from(id), msg);
         if lost || !self.outside.is_up(to) || self.outside.is_cut(from, to) {
             self.outside.counts.lost += 1;
             self.note(to, || Happening::Lose(parcel(&msg)));
@@ -251,7 +252,7 @@ where
     }
 
     /// One step of one node, and what follows from it. Its record has been begun.
-    fn step(&mut self, node: NodeId, input: Input<A>) {
+    fn step(&mut self, node: NodeId, input: Input<S::Protocol>) {
         let now = self.outside.now;
         let command = match &input {
             Input::Command(command) => Some(command.clone()),
@@ -279,7 +280,7 @@ where
     }
 
     /// Tells monitor, observer and users what a step came to.
-    fn tell(&mut self, node: NodeId, command: Option<A::Command>) {
+    fn tell(&mut self, node: NodeId, command: Option<CommandOf<S>>) {
         if command.is_none() && self.outside.emitted.is_empty() {
             return;
         }
@@ -294,14 +295,14 @@ where
             turn = self.users.told(node, &event).or(turn);
         }
         self.outside.emitted = emitted;
-        self.over = A::RESTLESS && !self.endless && self.users.finished();
+        self.over = self.system.traits().restless && !self.endless && self.users.finished();
         self.ask_user(node);
         if let Some(other) = turn {
             self.ask_user(other);
         }
     }
 
-    fn fact(&mut self, node: NodeId, fact: Fact<'_, A::Command, A::Event>) {
+    fn fact(&mut self, node: NodeId, fact: Fact<'_, CommandOf<S>, EventOf<S>>) {
         self.observer.fact(self.outside.now, node, fact);
         if let Err(violation) = self.monitor.observe(node, fact) {
             self.violated(violation);
@@ -312,7 +313,7 @@ where
         if let Some(recorder) = &mut self.outside.recorder {
             recorder.violated(&violation);
         }
-        let properties = MonitorOf::<A>::PROPERTIES;
+        let properties = S::Monitor::PROPERTIES;
         let index = properties.iter().position(|&property| property == violation.property);
         let index = index.expect("a monitor judges the properties that it names");
         self.violations[index].get_or_insert((self.outside.now, violation));
@@ -337,15 +338,16 @@ where
             return;
         }
         self.outside.come_up(node);
-        let incarnation = &mut self.incarnations[node.index()];
-        *incarnation += 1;
-        let stable = self.outside.stable.get(&node).cloned();
-        self.nodes[node.index()] = self.scene.boot(node, *incarnation, stable);
+        let life = &mut self.lives[node.index()];
+        *life = life.next();
+        let kept = self.outside.kept.entry(node).or_default();
+        self.nodes[node.index()] = self.system.boot(node, *life, kept);
         self.fact(node, Fact::Recovered);
         self.begin_record(node, || Happening::Recover);
         self.step(node, Input::Start);
         self.detect(node, Liveness::Up);
-        if let Some(after) = self.outside.faults.detection.filter(|_| A::LISTENS.liveness) {
+        if let Some(after) = self.outside.faults.detection.filter(|_| self.system.traits().listens)
+        {
             let at = self.outside.now + after;
             for peer in NodeId::first(self.nodes.len()).filter(|&peer| peer != node) {
                 // As for all others, a cut that will be over goes unnoticed.
@@ -371,7 +373,8 @@ where
 
     /// Has the failure detector tell all others, where there is one and they listen.
     fn detect(&mut self, peer: NodeId, now: Liveness) {
-        let Some(after) = self.outside.faults.detection.filter(|_| A::LISTENS.liveness) else {
+        let Some(after) = self.outside.faults.detection.filter(|_| self.system.traits().listens)
+        else {
             return;
         };
         let at = self.outside.now + after;
@@ -382,7 +385,8 @@ where
 
     /// Has the failure detector speak about those who are cut off, if the cut lasts long enough.
     fn detect_cuts(&mut self) {
-        let Some(after) = self.outside.faults.detection.filter(|_| A::LISTENS.liveness) else {
+        let Some(after) = self.outside.faults.detection.filter(|_| self.system.traits().listens)
+        else {
             return;
         };
         let nodes = || NodeId::first(self.nodes.len());
@@ -437,7 +441,7 @@ where
             self.violated(violation);
             self.end_record();
         }
-        let properties = MonitorOf::<A>::PROPERTIES.iter().zip(self.violations);
+        let properties = S::Monitor::PROPERTIES.iter().zip(self.violations);
         let verdicts = properties.map(|(&property, violation)| {
             let verdict = match violation {
                 Some((at, violation)) => Verdict::Violated(at, violation),

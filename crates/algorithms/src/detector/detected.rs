@@ -1,25 +1,34 @@
 //! A failure detector beside an algorithm that asks for one.
 
-use core::convert::Infallible;
-
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use core::fmt::{self, Debug};
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Ctx, Family, Listens, Liveness, Message, Meta, NodeId, Options,
-    Protocol, Refusal, Scene, Timing, View, Wrap,
+    BadOption, Boot, Ctx, Durable, Family, Liveness, Message, NodeId, Protocol, Refusal, Scene,
+    Solution, Timed, Timing, Traits, Wrap,
 };
 
 use super::{Detector, Event, Setup};
 
 /// The algorithm `A` with the detector `D` beside it, whose word it hears instead of an engine's.
 ///
-/// It solves what `A` solves, with the same options. The detector has its usual ones and watches
-/// neighbours only, so that links must go both ways.
+/// It solves what `A` solves. The detector watches neighbours only, so that links must go both ways.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Detected<D, A> {
     detector: D,
     inner: A,
+    /// The algorithm wants the word of a failure detector.
+    listens: bool,
+}
+
+/// The options of the detector, and those of the algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Beside<D, A> {
+    /// Of the detector.
+    pub detector: D,
+    /// Of the algorithm.
+    pub inner: A,
 }
 
 impl<D, A> Detected<D, A> {
@@ -34,14 +43,34 @@ impl<D, A> Detected<D, A> {
     }
 }
 
-/// A message or a timer of either of the two.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// A message, a timer, a record or a key of either of the two; prints as what is in it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Layer<D, A> {
     /// Of the detector.
     Detector(D),
     /// Of the algorithm.
     Inner(A),
+}
+
+impl<D: Debug, A: Debug> Debug for Layer<D, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Detector(it) => it.fmt(f),
+            Self::Inner(it) => it.fmt(f),
+        }
+    }
+}
+
+impl<D: Durable, A: Durable> Durable for Layer<D, A> {
+    type Key = Layer<D::Key, A::Key>;
+
+    fn key(&self) -> Self::Key {
+        match self {
+            Self::Detector(record) => Layer::Detector(record.key()),
+            Self::Inner(record) => Layer::Inner(record.key()),
+        }
+    }
 }
 
 impl<D: Message, A: Message> Message for Layer<D, A> {
@@ -55,17 +84,19 @@ impl<D: Message, A: Message> Message for Layer<D, A> {
 
 impl<D, A> Detected<D, A>
 where
-    D: Algorithm<Family = Detector> + Protocol<Stable = Infallible>,
-    A: Algorithm,
+    D: Solution<Family = Detector>,
+    A: Solution,
 {
-    const DETECTOR: Wrap<D, Self> = Wrap { msg: Layer::Detector, timer: Layer::Detector };
-    const INNER: Wrap<A, Self> = Wrap { msg: Layer::Inner, timer: Layer::Inner };
+    const DETECTOR: Wrap<D, Self> =
+        Wrap { msg: Layer::Detector, timer: Layer::Detector, stable: Layer::Detector };
+    const INNER: Wrap<A, Self> =
+        Wrap { msg: Layer::Inner, timer: Layer::Inner, stable: Layer::Inner };
 
     /// Runs the detector, and hands its word on.
     fn detect(&mut self, cx: &mut Ctx<'_, Self>, step: impl FnOnce(&mut D, &mut Ctx<'_, D>)) {
         let mut words = Vec::new();
         cx.lower(Self::DETECTOR, &mut words, |cx| step(&mut self.detector, cx));
-        for word in words.into_iter().filter(|_| A::LISTENS.liveness) {
+        for word in words.into_iter().filter(|_| self.listens) {
             let (peer, now) = match word {
                 Event::Suspect(peer) => (peer, Liveness::Down),
                 Event::Trust(peer) => (peer, Liveness::Up),
@@ -77,16 +108,14 @@ where
 
 impl<D, A> Protocol for Detected<D, A>
 where
-    D: Algorithm<Family = Detector> + Protocol<Stable = Infallible>,
-    A: Algorithm,
+    D: Solution<Family = Detector>,
+    A: Solution,
 {
     type Msg = Layer<D::Msg, A::Msg>;
     type Timer = Layer<D::Timer, A::Timer>;
     type Command = A::Command;
     type Event = A::Event;
-    type Stable = A::Stable;
-
-    const LISTENS: Listens = Listens { liveness: false, views: A::LISTENS.views };
+    type Stable = Layer<D::Stable, A::Stable>;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         cx.inner(Self::INNER, |cx| self.inner.on_start(cx));
@@ -113,64 +142,87 @@ where
         }
     }
 
-    fn on_view(&mut self, cx: &mut Ctx<'_, Self>, view: &View) {
-        cx.inner(Self::INNER, |cx| self.inner.on_view(cx, view));
-    }
-
     fn assert_invariants(&self) {
         self.detector.assert_invariants();
         self.inner.assert_invariants();
     }
 }
 
-impl<D, A> Algorithm for Detected<D, A>
+impl<D, A> Timed for Detected<D, A>
 where
-    D: Algorithm<Family = Detector> + Protocol<Stable = Infallible>,
-    A: Algorithm,
+    D: Solution<Family = Detector>,
+    A: Solution,
+{
+}
+
+impl<D, A> Solution for Detected<D, A>
+where
+    D: Solution<Family = Detector>,
+    A: Solution,
 {
     type Family = A::Family;
-    type Config = A::Config;
+    type Config = Beside<D::Config, A::Config>;
 
-    const META: Meta = Meta {
-        timing: match A::META.timing {
-            Timing::Timed => Timing::Timed,
-            Timing::Asynchronous | Timing::Synchronous => D::META.timing,
-        },
-        ..A::META
-    };
-    const RESTLESS: bool = true;
-
-    fn promise(config: &A::Config) -> <A::Family as Family>::Promise {
-        A::promise(config)
+    fn traits(config: &Self::Config) -> Traits {
+        let (beside, inner) = (D::traits(&config.detector), A::traits(&config.inner));
+        Traits {
+            timing: match inner.timing {
+                Timing::Timed => Timing::Timed,
+                Timing::Asynchronous | Timing::Synchronous => beside.timing,
+            },
+            kinds: inner.kinds.into_iter().chain(beside.kinds).collect(),
+            // It hears the detector beside it, and no other.
+            listens: false,
+            restless: true,
+            ..inner
+        }
     }
 
-    fn configure(options: &Options<'_>) -> Result<A::Config, BadOption> {
-        A::configure(options)
+    fn usual(config: &Self::Config) -> Self::Config {
+        Beside { detector: D::usual(&config.detector), inner: A::usual(&config.inner) }
+    }
+
+    fn promise(config: &Self::Config) -> <A::Family as Family>::Promise {
+        A::promise(&config.inner)
     }
 
     fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
-        let Scene { topology, view, setup, config } = scene.clone();
-        if !topology.is_two_way() {
+        if !scene.topology.is_two_way() {
             let reason = "a failure detector needs links that go both ways";
             return Err(BadOption::because("topology", reason.to_string()));
         }
-        A::admit(&Scene { topology, view, setup, config })
+        A::admit(&scene.inner(scene.config.inner.clone()))
+    }
+
+    fn watches(timer: Self::Timer) -> bool {
+        match timer {
+            Layer::Detector(_) => true,
+            Layer::Inner(timer) => A::watches(timer),
+        }
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, view, neighbours, setup, config, incarnation, stable } = boot;
-        let (own_setup, own_config) = (Setup::default(), D::Config::default());
+        let Boot { me, view, neighbours, setup, config, life, kept } = boot;
+        let of_detector = kept.map(|record| match record {
+            Layer::Detector(record) => Some(record.clone()),
+            Layer::Inner(_) => None,
+        });
+        let of_inner = kept.map(|record| match record {
+            Layer::Inner(record) => Some(record.clone()),
+            Layer::Detector(_) => None,
+        });
         let detector = D::boot(Boot {
             me,
             view,
             neighbours,
-            setup: &own_setup,
-            config: &own_config,
-            incarnation,
-            stable: None,
+            setup: &Setup::default(),
+            config: &config.detector,
+            life,
+            kept: &of_detector,
         });
-        let inner = A::boot(Boot { me, view, neighbours, setup, config, incarnation, stable });
-        Self { detector, inner }
+        let (Beside { inner: config, .. }, kept) = (config, &of_inner);
+        let inner = A::boot(Boot { me, view, neighbours, setup, config, life, kept });
+        Self { detector, inner, listens: A::traits(config).listens }
     }
 }
 
@@ -187,7 +239,7 @@ mod tests {
     /// Five nodes of the Bully algorithm; the best one is gone for a while.
     fn bully<D>(recoveries: &[Recovery]) -> Log
     where
-        D: Algorithm<Family = Detector> + Protocol<Stable = Infallible>,
+        D: Solution<Family = Detector, Config: Default>,
     {
         let scene = Scene::<Detected<D, Bully>>::new(
             Topology::complete(5),
@@ -227,11 +279,13 @@ mod tests {
 
     #[test]
     fn only_the_detector_beside_it_is_asked() {
-        type Watched = Detected<PhiAccrual, Bully>;
-        assert_eq!([Bully::LISTENS, Watched::LISTENS].map(|l| l.liveness), [true, false]);
-        assert_eq!(Watched::META.timing, Timing::Timed);
-        assert_eq!(Detected::<Heartbeat, Bully>::META.timing, Timing::Synchronous);
-        assert_eq!(Watched::META.name, Bully::META.name);
+        let bully = Bully::traits(&Default::default());
+        let watched = Detected::<PhiAccrual, Bully>::traits(&Default::default());
+        let beaten = Detected::<Heartbeat, Bully>::traits(&Default::default());
+        assert_eq!([bully.listens, watched.listens], [true, false]);
+        assert_eq!([watched.timing, beaten.timing], [Timing::Timed, Timing::Synchronous]);
+        assert_eq!(watched.name, bully.name);
+        assert_eq!(watched.kinds.len(), bully.kinds.len() + 1);
     }
 
     #[test]

@@ -66,7 +66,7 @@ use alloc::format;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, OptionSpec,
-    Options, Paper, PerNode, Protocol, Refusal, Shape, Span, Time, Timing,
+    Options, Paper, PerNode, Protocol, Refusal, Shape, Span, Time, Timed, Timing,
 };
 
 use self::history::{History, deviations_at, phi_at};
@@ -254,6 +254,8 @@ impl PhiAccrual {
 }
 
 const MILLION: i128 = 1_000_000;
+
+impl Timed for PhiAccrual {}
 
 impl Protocol for PhiAccrual {
     type Msg = Msg;

@@ -74,8 +74,8 @@
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Listens, Liveness, Message, Meta, NodeId,
-    NodeSet, OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Message, Meta, NodeId, NodeSet,
+    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing,
 };
 
 use super::{Command, Election, Event, Promise, Rank};
@@ -84,6 +84,7 @@ impl Algorithm for Bully {
     type Family = Election;
     type Config = Config;
 
+    const LISTENS: bool = true;
     const META: Meta = Meta {
         name: "election/bully",
         summary: "ask everybody better; if none answers in time, lead and tell everybody",
@@ -165,7 +166,7 @@ impl Algorithm for Bully {
             skip_dead: boot.config.skip_dead,
             down: NodeSet::new(),
             leader: None,
-            recovered: boot.incarnation > 0,
+            recovered: !boot.life.is_first(),
             answer_timeout: delay.times(2) + processing,
             coordinator_timeout: delay.times(4) + processing.times(2),
             phase: Phase::Normal,
@@ -263,8 +264,6 @@ impl Protocol for Bully {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    const LISTENS: Listens = Listens { liveness: true, views: false };
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         match self.recovered {

@@ -65,8 +65,8 @@
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Listens, Liveness, Message, Meta, NodeId,
-    NodeSet, OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Message, Meta, NodeId, NodeSet,
+    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing,
 };
 
 use super::{Command, Election, Event, Promise, Rank};
@@ -75,6 +75,7 @@ impl Algorithm for BullyBroadcast {
     type Family = Election;
     type Config = Config;
 
+    const LISTENS: bool = true;
     const META: Meta = Meta {
         name: "election/bully-broadcast",
         summary: "all tell all what they offer; after a quiet time the best one heard leads",
@@ -139,7 +140,7 @@ impl Algorithm for BullyBroadcast {
             others: boot.view.others(boot.me),
             suppress: boot.config.suppress,
             quiet_time: delay.times(2) + boot.config.processing,
-            joins: boot.incarnation > 0,
+            joins: !boot.life.is_first(),
             leader: None,
             phase: Phase::Normal,
         }
@@ -231,8 +232,6 @@ impl Protocol for BullyBroadcast {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    const LISTENS: Listens = Listens { liveness: true, views: false };
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         if self.joins {

@@ -305,8 +305,7 @@ mod tests {
     /// All start, node i with the way that bit i says; in synchronous rounds, and within a round
     /// the better ids first. Returns how many messages there are.
     fn rounds(ids: &[u32], scene: &Scene<Node>, ways: u32) -> u64 {
-        let mut nodes: Vec<Node> =
-            (0..ids.len()).map(|at| scene.boot(NodeId::at(at), 0, None)).collect();
+        let mut nodes: Vec<Node> = (0..ids.len()).map(|at| scene.boot(NodeId::at(at))).collect();
         let mut effects = Vec::new();
         let mut flying: Vec<(Rank, NodeId, NodeId)> = Vec::new();
         let (mut messages, mut leaders) = (0, 0);

@@ -80,8 +80,8 @@ use alloc::boxed::Box;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Listens, Liveness, Message, Meta, NodeId,
-    Options, Paper, Protocol, Refusal, Scene, Shape, Span, Timing,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Message, Meta, NodeId, Options,
+    Paper, Protocol, Refusal, Scene, Shape, Span, Timing,
 };
 
 use super::{Command, Election, Event, Promise, Rank, Setup};
@@ -92,6 +92,7 @@ impl Algorithm for FireWire {
     type Family = Election;
     type Config = Config;
 
+    const LISTENS: bool = true;
     const META: Meta = Meta {
         name: "election/firewire",
         summary: "requests run inwards from the leaves of a tree; two that meet toss coins",
@@ -251,8 +252,6 @@ impl Protocol for FireWire {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    const LISTENS: Listens = Listens { liveness: true, views: false };
 
     fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 

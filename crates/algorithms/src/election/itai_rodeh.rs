@@ -353,8 +353,7 @@ mod tests {
     /// Does the round decide in which node i draws `draws[i]`? Whoever must draw again stops.
     fn decides(count: usize, k: u32, draws: &[u32]) -> bool {
         let scene = scene(count, k, false);
-        let mut nodes: Vec<ItaiRodeh> =
-            NodeId::first(count).map(|at| scene.boot(at, 0, None)).collect();
+        let mut nodes: Vec<ItaiRodeh> = NodeId::first(count).map(|at| scene.boot(at)).collect();
         let mut inputs: VecDeque<_> =
             NodeId::first(count).map(|at| (at, Input::Command(Command::Elect))).collect();
         let mut effects = Vec::new();

@@ -68,8 +68,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Listens, Liveness, Meta, NodeId, NodeSet,
-    Options, Paper, Protocol, Refusal, Shape, Timing,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Meta, NodeId, NodeSet, Options,
+    Paper, Protocol, Refusal, Shape, Timing,
 };
 
 use super::{Command, Election, Event, Promise, Rank};
@@ -86,6 +86,7 @@ impl Algorithm for RegistryTree {
     type Family = Election;
     type Config = Config;
 
+    const LISTENS: bool = true;
     const META: Meta = Meta {
         name: "election/registry-tree",
         summary: "a registry offers addresses; everybody's parent is the one nearest to the root",
@@ -123,7 +124,7 @@ impl Algorithm for RegistryTree {
         Self {
             rank: boot.setup.ranks[boot.me],
             ties: boot.config.ties,
-            recovered: boot.incarnation > 0,
+            recovered: !boot.life.is_first(),
             registry_at,
             registry: (registry_at == boot.me).then(|| Box::new(Registry::new(&boot))),
             lead: None,
@@ -190,8 +191,6 @@ impl Protocol for RegistryTree {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    const LISTENS: Listens = Listens { liveness: true, views: false };
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         if self.recovered {

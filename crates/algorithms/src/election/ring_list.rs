@@ -72,7 +72,7 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Listens, Liveness, Meta, NodeId, NodeSet,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Life, Liveness, Meta, NodeId, NodeSet,
     OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing, View,
 };
 
@@ -84,6 +84,7 @@ impl Algorithm for RingList {
     type Family = Election;
     type Config = Config;
 
+    const LISTENS: bool = true;
     const META: Meta = Meta {
         name: "election/ring-list",
         summary: "a list goes round, all enter themselves, the dead are skipped, the best leads",
@@ -157,7 +158,7 @@ impl Algorithm for RingList {
             me: Member { rank: boot.setup.ranks[boot.me], node: boot.me },
             ring: boot.view.clone(),
             place: place as u32,
-            incarnation: boot.incarnation,
+            life: boot.life,
             restart: boot.config.restart,
             ack_timeout,
             round_timeout: (delay + processing + ack_timeout).times(members.len() as u64),
@@ -197,7 +198,7 @@ pub struct RingList {
     /// Its place on the ring.
     place: u32,
     /// How often it has crashed.
-    incarnation: u32,
+    life: Life,
     /// Does it send another list if its own does not come back?
     restart: bool,
     /// After this time without an ACK the receiver is dead.
@@ -223,10 +224,8 @@ impl Protocol for RingList {
     type Event = Event;
     type Stable = Infallible;
 
-    const LISTENS: Listens = Listens { liveness: true, views: false };
-
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
-        if self.incarnation > 0 {
+        if !self.life.is_first() {
             self.hold_election(cx);
         }
     }
@@ -284,7 +283,7 @@ impl RingList {
 
     /// Its own round.
     const fn round(&self) -> Round {
-        Round { starter: self.me.node, incarnation: self.incarnation, epoch: self.epoch }
+        Round { starter: self.me.node, life: self.life, epoch: self.epoch }
     }
 
     /// Takes in what was sent to it, also by itself.

@@ -131,7 +131,7 @@ impl Algorithm for AckMulticast {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let Config { timeout, retries, window } = *boot.config;
-        let takes_part = boot.incarnation == 0 && boot.setup.members.contains(boot.me);
+        let takes_part = boot.life.is_first() && boot.setup.members.contains(boot.me);
         let mut others = if takes_part { boot.setup.members.clone() } else { NodeSet::new() };
         others.remove(boot.me);
         let delay = boot.setup.delay_max;

@@ -100,8 +100,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Listens, Liveness, Meta, NodeId,
-    NodeSet, Options, Paper, Protocol, Refusal, Shape, Timing, ViewId,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Life, Liveness, Meta, NodeId,
+    NodeSet, Options, Paper, Protocol, Refusal, Shape, Sole, Timing, ViewId,
 };
 
 use super::{Command, Event, Group, History, Ordering, Promise, Views, Wish};
@@ -120,6 +120,7 @@ impl Algorithm for ExtendedVirtualSynchrony {
     type Family = Group;
     type Config = ();
 
+    const LISTENS: bool = true;
     const META: Meta = Meta {
         name: "group/extended-virtual-synchrony",
         summary: "every part of a cut network goes on, and knows what it can promise to whom",
@@ -168,19 +169,19 @@ impl Algorithm for ExtendedVirtualSynchrony {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, setup, incarnation, .. } = boot;
+        let Boot { me, setup, life, .. } = boot;
         let founders = &setup.members;
         let mut everybody: NodeSet = boot.neighbours.iter().collect();
         everybody.insert(me);
-        let founder = incarnation == 0 && founders.contains(me);
+        let founder = life.is_first() && founders.contains(me);
         // At first founders reach everybody, and others take no part. A node that comes up again
         // knows nothing of anybody else.
         let first = |node| {
-            let takes_part = founders.contains(node) || incarnation > 0;
+            let takes_part = founders.contains(node) || !life.is_first();
             let nodes = if takes_part { everybody.clone() } else { NodeSet::new() };
-            (node, Reach { word: (if node == me { incarnation } else { 0 }, 0), nodes })
+            (node, Reach { word: (if node == me { life } else { Life::FIRST }, 0), nodes })
         };
-        let known = everybody.iter().filter(|node| incarnation == 0 || *node == me);
+        let known = everybody.iter().filter(|node| life.is_first() || *node == me);
         Self {
             me,
             reaches: known.map(first).collect(),
@@ -188,11 +189,11 @@ impl Algorithm for ExtendedVirtualSynchrony {
             everybody,
             down: NodeSet::new(),
             announced: if founder { founders.clone() } else { NodeSet::new() },
-            used: boot.stable.unwrap_or(FOUNDING),
+            used: boot.kept.sole().copied().unwrap_or(FOUNDING),
             ring: founder.then(|| Ring::new(FOUNDING, founders, me)),
-            phase: match (founder, incarnation) {
+            phase: match (founder, life) {
                 (true, _) => Phase::Operational,
-                (false, 0) => Phase::Outside,
+                (false, Life::FIRST) => Phase::Outside,
                 (false, _) => Phase::Gather,
             },
             clock: LamportClock::default(),
@@ -251,9 +252,7 @@ impl Protocol for ExtendedVirtualSynchrony {
     type Timer = Infallible;
     type Command = Command;
     type Event = Event;
-    type Stable = ViewId;
-
-    const LISTENS: Listens = Listens { liveness: true, views: false };
+    type Stable = Sole<ViewId>;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         if let Phase::Gather = self.phase {

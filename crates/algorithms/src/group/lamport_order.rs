@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn beyond_the_bounds_wishes_are_refused_and_messages_dropped() {
         let bench = bench(3);
-        let mut it = bench.scene.boot(node(2), 0, None);
+        let mut it = bench.scene.boot(node(2));
         for number in 1..=OPEN_MAX as u32 {
             assert_eq!(testing::feed(&mut it, 2, bench.wish(number)).map(|e| e.len()), Ok(1));
         }

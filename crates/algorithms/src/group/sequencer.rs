@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn beyond_the_bound_wishes_are_refused_and_numbers_dropped() {
         let bench = bench(2, By::Sequencer);
-        let mut it = bench.scene.boot(node(2), 0, None);
+        let mut it = bench.scene.boot(node(2));
         for number in 1..=OPEN_MAX as u32 {
             let input = bench.wish(number);
             assert_eq!(testing::feed(&mut it, 2, input).map(|effects| effects.len()), Ok(1));

@@ -83,7 +83,7 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
-    Paper, Protocol, Refusal, Shape, Span, Timing,
+    Paper, Protocol, Refusal, Shape, Span, Timed, Timing,
 };
 
 use super::{Command, Event, Group, MessageId, Ordering, Promise, Views, Wish};
@@ -165,7 +165,7 @@ impl Algorithm for Srm {
             quiet: 0,
             beating: false,
         };
-        let member = boot.incarnation == 0 && setup.members.contains(me);
+        let member = boot.life.is_first() && setup.members.contains(me);
         let (requests, repairs) = config.waits(size as u32);
         Self {
             member,
@@ -246,6 +246,8 @@ pub struct Srm {
     /// When to send session messages, if at all.
     pulse: Option<Pulse>,
 }
+
+impl Timed for Srm {}
 
 impl Protocol for Srm {
     type Msg = Msg;

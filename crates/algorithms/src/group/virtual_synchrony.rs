@@ -91,8 +91,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Listens, Liveness, Meta, NodeId, NodeSet,
-    Options, Paper, Protocol, Refusal, Shape, Timing, ViewId, Wrap,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Meta, NodeId, NodeSet, Options,
+    Paper, Protocol, Refusal, Shape, Timing, ViewId, Wrap,
 };
 
 use super::{Command, Event, Group, History, Ordering, Promise, TotalBy, Views, Wish};
@@ -114,6 +114,7 @@ impl Algorithm for VirtualSynchrony {
     type Family = Group;
     type Config = Config;
 
+    const LISTENS: bool = true;
     const META: Meta = Meta {
         name: "group/virtual-synchrony",
         summary: "views as barriers: who goes on together has delivered the same",
@@ -183,7 +184,7 @@ impl Algorithm for VirtualSynchrony {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, setup, config, incarnation, .. } = boot;
+        let Boot { me, setup, config, life, .. } = boot;
         let members = &setup.members;
         let mut everybody = boot.neighbours.iter().collect::<NodeSet>();
         everybody.insert(me);
@@ -195,7 +196,7 @@ impl Algorithm for VirtualSynchrony {
                 Seat::Register(Box::new(Register::new(home, Charter::founding(members))))
             }
         };
-        let membership = Membership::new(me, incarnation, everybody, members, authority);
+        let membership = Membership::new(me, life, everybody, members, authority);
         let founder = membership.is_member();
         let rank = members.iter().position(|node| node == me).unwrap_or(0);
         Self {
@@ -226,8 +227,11 @@ pub enum Timer {
     Ack,
 }
 
-const MEMBERSHIP: Wrap<Membership<Messages>, VirtualSynchrony> =
-    Wrap { msg: Msg::Membership, timer: |none: Infallible| match none {} };
+const MEMBERSHIP: Wrap<Membership<Messages>, VirtualSynchrony> = Wrap {
+    msg: Msg::Membership,
+    timer: |none: Infallible| match none {},
+    stable: |none| match none {},
+};
 
 /// A member of a virtually synchronous group.
 ///
@@ -347,8 +351,6 @@ impl Protocol for VirtualSynchrony {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    const LISTENS: Listens = Listens { liveness: true, views: false };
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         self.seat(cx, |part, cx| part.on_start(cx));

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::ops::BitOr;
 
-use quorate_core::{Span, Time};
+use quorate_core::{Life, Span, Time};
 
 use super::rtt::Rtt;
 use super::{Ack, Bounds};
@@ -13,7 +13,7 @@ use super::{Ack, Bounds};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Peer<M> {
     /// The life of the peer that this session is with: the latest one heard from, or the first.
-    pub(super) incarnation: u32,
+    pub(super) life: Life,
     pub(super) out: Outgoing<M>,
     pub(super) incoming: Incoming<M>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Peer<M> {
 impl<M: Clone> Peer<M> {
     /// A session with the peer's first life, in which nothing has happened yet.
     pub(super) fn new() -> Self {
-        Self { incarnation: 0, out: Outgoing::new(), incoming: Incoming::new() }
+        Self { life: Life::FIRST, out: Outgoing::new(), incoming: Incoming::new() }
     }
 }
 

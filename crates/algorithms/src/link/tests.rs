@@ -5,7 +5,7 @@ mod post;
 
 use std::vec::Vec;
 
-use quorate_core::{Ctx, Effect, Input, Liveness, Message, NodeId, Time};
+use quorate_core::{Ctx, Effect, Input, Life, Liveness, Message, NodeId, Time};
 use quorate_sim::Draw;
 
 use super::*;
@@ -32,11 +32,11 @@ struct End {
 }
 
 impl End {
-    fn new(me: u32, incarnation: u32, settings: Settings) -> Self {
+    fn new(me: u32, life: Life, settings: Settings) -> Self {
         Self {
             me: node(me),
             now: Time::ZERO,
-            link: Link::new(incarnation, settings),
+            link: Link::new(life, settings),
             sent: Vec::new(),
             delivered: Vec::new(),
             timers: BTreeMap::new(),
@@ -100,7 +100,7 @@ fn prompt() -> Settings {
 }
 
 fn ends(settings: Settings) -> (End, End) {
-    (End::new(1, 0, settings), End::new(2, 0, settings))
+    (End::new(1, Life(0), settings), End::new(2, Life(0), settings))
 }
 
 fn kinds(frames: &[Frame<Letter>]) -> Vec<&'static str> {
@@ -147,8 +147,8 @@ fn what_comes_early_waits_for_its_turn() {
 /// Whatever a peer sends, not more than a window is kept.
 #[test]
 fn nothing_beyond_the_window_is_kept() {
-    let mut b = End::new(2, 0, prompt());
-    let session = Session { from: 0, to: 0 };
+    let mut b = End::new(2, Life(0), prompt());
+    let session = Session { from: Life(0), to: Life(0) };
     for number in (1..100).chain([u64::MAX]) {
         let body = Body::Data { number, again: false, msg: Letter(0) };
         let answered = b.take(&Frame { session, ack: Ack { next: 0, early: 0 }, body });
@@ -161,9 +161,9 @@ fn nothing_beyond_the_window_is_kept() {
 
 #[test]
 fn an_acknowledgement_of_what_was_never_sent_is_ignored() {
-    let mut a = End::new(1, 0, prompt());
+    let mut a = End::new(1, Life(0), prompt());
     a.post(1);
-    let session = Session { from: 0, to: 0 };
+    let session = Session { from: Life(0), to: Life(0) };
     for ack in [Ack { next: 2, early: 0 }, Ack { next: 0, early: 1 }, Ack { next: 9, early: !0 }] {
         let before = a.link.clone();
         let body = Body::Data { number: 0, again: false, msg: Letter(1) };
@@ -258,7 +258,7 @@ fn a_silent_peer_is_left_alone_until_there_is_something_new() {
     }
     // So does a word from the peer, though it acknowledges nothing.
     let word = Frame {
-        session: Session { from: 0, to: 0 },
+        session: Session { from: Life(0), to: Life(0) },
         ack: b.link.peer(node(1)).incoming.ack(),
         body: Body::Ack,
     };
@@ -292,7 +292,7 @@ fn a_reborn_peer_begins_anew_and_gets_what_was_not_acknowledged() {
     a.take(&old_ack);
     let lost = a.post(1).remove(0);
 
-    let mut b = End::new(2, 1, prompt());
+    let mut b = End::new(2, Life(1), prompt());
     // The frame was for the life before; its sender learns of the new one, to which it sends it.
     let word = b.take(&lost).remove(0);
     let again = a.take(&word);
@@ -311,7 +311,7 @@ fn a_reborn_peer_begins_anew_and_gets_what_was_not_acknowledged() {
 /// Both have crashed before: neither knows the other's life, and nothing is lost for that.
 #[test]
 fn what_waits_for_a_peer_never_heard_is_sent_to_the_life_that_there_is() {
-    let (mut a, mut b) = (End::new(1, 3, prompt()), End::new(2, 5, prompt()));
+    let (mut a, mut b) = (End::new(1, Life(3), prompt()), End::new(2, Life(5), prompt()));
     let frame = a.post(9).remove(0);
     let word = b.take(&frame).remove(0);
     let again = a.take(&word);

@@ -36,7 +36,7 @@ pub trait Tenant: Copy + Ord + Hash + Debug + Send + Sync + 'static {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Life {
     /// How often it came up before.
-    pub boot: u32,
+    pub boot: quorate_core::Life,
     /// How often it was excluded since.
     pub stay: u32,
 }

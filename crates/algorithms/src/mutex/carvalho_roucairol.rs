@@ -397,15 +397,14 @@ mod tests {
     #[test]
     fn wishes_out_of_turn_are_refused() {
         let scene = scene(2, Some(1));
-        let give =
-            |me, command| feed(&mut scene.boot(node(me), 0, None), me, Input::Command(command));
+        let give = |me, command| feed(&mut scene.boot(node(me)), me, Input::Command(command));
         assert_eq!(give(1, Command::Acquire), Err(Refusal::Busy));
         assert_eq!(give(2, Command::Release), Err(Refusal::NotHeld));
     }
 
     #[test]
     fn what_makes_no_sense_is_ignored() {
-        let idle = scene(3, None).boot(node(1), 0, None);
+        let idle = scene(3, None).boot(node(1));
         ignores(&idle, 1, 2, Msg::Reply);
         ignores(&idle, 1, 9, Msg::Request(Stamp { time: 1, node: node(9) }));
     }

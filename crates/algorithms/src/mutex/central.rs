@@ -395,8 +395,7 @@ mod tests {
     #[test]
     fn wishes_out_of_turn_are_refused() {
         let scene = scene(2, Some(2));
-        let give =
-            |me, command| feed(&mut scene.boot(node(me), 0, None), me, Input::Command(command));
+        let give = |me, command| feed(&mut scene.boot(node(me)), me, Input::Command(command));
         assert_eq!(give(2, Command::Acquire), Err(Refusal::Busy));
         assert_eq!(give(1, Command::Release), Err(Refusal::NotHeld));
     }
@@ -404,7 +403,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_ignored() {
         let scene = scene(3, Some(2));
-        let boot = |me| scene.boot(node(me), 0, None);
+        let boot = |me| scene.boot(node(me));
         ignores(&boot(1), 1, 3, Msg::Release);
         ignores(&boot(1), 1, 3, Msg::Reply);
         ignores(&boot(2), 2, 1, Msg::Reply);

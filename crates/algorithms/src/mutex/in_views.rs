@@ -95,12 +95,11 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Ctx, Input, Listens, Liveness, Meta, NodeId, NodeSet,
-    Options, Protocol, Refusal, Scene, Shape, Timing, ViewId, Wrap,
+    BadOption, Boot, Channels, Ctx, Input, Liveness, NodeId, NodeSet, Protocol, Refusal, Scene,
+    Shape, Solution, Timing, Traits, ViewId, Wrap,
 };
 
 use super::{Command, Event, Mutex, Promise};
-use crate::catalogue::{KINDS_MAX, joined};
 use crate::membership::{self, Charter, Membership};
 use given::Given;
 use words::MEMBERSHIP_KINDS;
@@ -109,31 +108,33 @@ pub use words::{Holding, Msg};
 /// How many messages of later views are kept.
 const EARLY_MAX: usize = 65_536;
 
-impl<A: Algorithm<Family = Mutex>> Algorithm for InViews<A> {
+impl<A: Solution<Family = Mutex>> Solution for InViews<A> {
     type Family = Mutex;
     type Config = A::Config;
 
-    const META: Meta = Meta {
-        shape: Shape::Complete,
-        channels: Channels::Fifo,
-        timing: match A::META.timing {
-            Timing::Synchronous => Timing::Asynchronous,
-            other => other,
-        },
-        survives: "crashes, as long as a majority of each view survives into the next",
-        kinds: Self::KINDS,
-        ..A::META
-    };
-    const RESTLESS: bool = A::RESTLESS;
+    fn traits(config: &A::Config) -> Traits {
+        let inner = A::traits(config);
+        Traits {
+            shape: Shape::Complete,
+            channels: Channels::Fifo,
+            timing: match inner.timing {
+                Timing::Synchronous => Timing::Asynchronous,
+                other => other,
+            },
+            kinds: inner.kinds.into_iter().chain(MEMBERSHIP_KINDS).collect(),
+            listens: true,
+            ..inner
+        }
+    }
+
+    fn usual(config: &A::Config) -> A::Config {
+        A::usual(config)
+    }
 
     fn promise(config: &A::Config) -> Promise {
         let mut promise = A::promise(config);
         promise.fair = false;
         promise
-    }
-
-    fn configure(options: &Options<'_>) -> Result<A::Config, BadOption> {
-        A::configure(options)
     }
 
     fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
@@ -142,17 +143,21 @@ impl<A: Algorithm<Family = Mutex>> Algorithm for InViews<A> {
         A::admit(&Given { setup, config }.as_given(scene.count(), holder))
     }
 
+    fn watches(timer: A::Timer) -> bool {
+        A::watches(timer)
+    }
+
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, setup, config, incarnation, .. } = boot;
+        let Boot { me, setup, config, life, .. } = boot;
         let mut everybody = boot.neighbours.iter().collect::<NodeSet>();
         everybody.insert(me);
         let founders = boot.view.set();
         let authority = membership::Majority::default();
-        let inside = incarnation == 0 && setup.holder == Some(me);
+        let inside = life.is_first() && setup.holder == Some(me);
         Self {
             me,
             given: Arc::new(Given { setup: setup.clone(), config: config.clone() }),
-            membership: Membership::new(me, incarnation, everybody, founders, authority),
+            membership: Membership::new(me, life, everybody, founders, authority),
             user: if inside { User::Inside } else { User::Outside },
             view: ViewId(0),
             members: Vec::new(),
@@ -165,7 +170,7 @@ impl<A: Algorithm<Family = Mutex>> Algorithm for InViews<A> {
 
 /// A node of the algorithm `A` in views.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct InViews<A: Algorithm<Family = Mutex>> {
+pub struct InViews<A: Solution<Family = Mutex>> {
     me: NodeId,
     given: Arc<Given<A>>,
     membership: Membership<Holding>,
@@ -184,7 +189,7 @@ pub struct InViews<A: Algorithm<Family = Mutex>> {
 
 /// The algorithm in a view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Running<A: Algorithm> {
+struct Running<A: Solution> {
     algorithm: A,
     /// This node, as the algorithm knows it.
     rank: NodeId,
@@ -203,15 +208,12 @@ enum User {
     Inside,
 }
 
-impl<A: Algorithm<Family = Mutex>> InViews<A> {
-    const ALL_KINDS: [&'static str; KINDS_MAX] = joined(A::META.kinds, &MEMBERSHIP_KINDS);
-    const KINDS: &'static [&'static str] = {
-        let all: &'static [&'static str; KINDS_MAX] = &Self::ALL_KINDS;
-        all.split_at(A::META.kinds.len() + MEMBERSHIP_KINDS.len()).0
+impl<A: Solution<Family = Mutex>> InViews<A> {
+    const MEMBERSHIP: Wrap<Membership<Holding>, Self> = Wrap {
+        msg: Msg::Membership,
+        timer: |none: Infallible| match none {},
+        stable: |none| match none {},
     };
-
-    const MEMBERSHIP: Wrap<Membership<Holding>, Self> =
-        Wrap { msg: Msg::Membership, timer: |none: Infallible| match none {} };
 
     /// Lets the membership part do something, and does what follows from it.
     fn seat(
@@ -282,7 +284,7 @@ impl<A: Algorithm<Family = Mutex>> InViews<A> {
     fn begin(&mut self, cx: &mut Ctx<'_, Self>, holder: Option<NodeId>) {
         let Some(rank) = self.rank(self.me) else { return };
         let holder = holder.and_then(|node| self.rank(node));
-        let algorithm = self.given.scene(self.members.len(), holder).boot(rank, 0, None);
+        let algorithm = self.given.scene(self.members.len(), holder).boot(rank);
         self.running = Some(Running { algorithm, rank, timers: BTreeSet::new() });
         cx.trace("begin", &[("view", self.view.0), ("rank", rank.number().into())]);
         self.tell(cx, Input::Start);
@@ -308,14 +310,12 @@ impl<A: Algorithm<Family = Mutex>> InViews<A> {
     }
 }
 
-impl<A: Algorithm<Family = Mutex>> Protocol for InViews<A> {
+impl<A: Solution<Family = Mutex>> Protocol for InViews<A> {
     type Msg = Msg<A::Msg>;
     type Timer = A::Timer;
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    const LISTENS: Listens = Listens { liveness: true, views: false };
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         if self.membership.is_member() {

@@ -485,15 +485,14 @@ mod tests {
     #[test]
     fn wishes_out_of_turn_are_refused() {
         let scene = scene(2, Some(1), Ack::Always);
-        let give =
-            |me, command| feed(&mut scene.boot(node(me), 0, None), me, Input::Command(command));
+        let give = |me, command| feed(&mut scene.boot(node(me)), me, Input::Command(command));
         assert_eq!(give(1, Command::Acquire), Err(Refusal::Busy));
         assert_eq!(give(2, Command::Release), Err(Refusal::NotHeld));
     }
 
     #[test]
     fn what_makes_no_sense_is_ignored() {
-        let mut it = always(3).boot(node(1), 0, None);
+        let mut it = always(3).boot(node(1));
         let stamp = |time, number| Stamp { time, node: node(number) };
         ignores(&it, 1, 2, Msg::Request(stamp(5, 3)));
         ignores(&it, 1, 9, Msg::Request(stamp(5, 9)));

@@ -411,15 +411,15 @@ mod tests {
     fn wishes_out_of_turn_are_refused_and_foreign_messages_ignored() {
         let scene = scene(Setup { holder: Some(node(1)), ..star(2) });
         let (mut effects, mut draw) = (Vec::new(), Draw::new(1, 0));
-        let mut inside = scene.boot(node(1), 0, None);
+        let mut inside = scene.boot(node(1));
         let mut cx = Ctx::new(node(1), Time::ZERO, &mut draw, &mut effects);
         assert_eq!(inside.on_command(&mut cx, Command::Acquire), Err(Refusal::Busy));
         let foreign = Stamp { time: 1, node: node(9) };
         for msg in [Msg::Request(foreign), Msg::Locked, Msg::Release] {
             inside.on_message(&mut cx, node(2), msg);
         }
-        assert_eq!(inside, scene.boot(node(1), 0, None));
-        let mut idle = scene.boot(node(2), 0, None);
+        assert_eq!(inside, scene.boot(node(1)));
+        let mut idle = scene.boot(node(2));
         assert_eq!(idle.on_command(&mut cx, Command::Release), Err(Refusal::NotHeld));
         assert!(effects.is_empty());
     }

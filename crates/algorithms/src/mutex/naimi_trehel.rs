@@ -111,7 +111,7 @@ impl Algorithm for NaimiTrehel {
         let others = boot.view.others(boot.me);
         let place = boot.setup.holder.or(boot.view.members().first().copied());
         // Whoever comes back from a crash must not make a second token.
-        let fresh = boot.incarnation == 0 || others.is_empty();
+        let fresh = boot.life.is_first() || others.is_empty();
         let last = place.filter(|&place| !fresh || place != boot.me);
         let last = last.or(others.iter().next());
         let (last, phase) = match (place == Some(boot.me) && fresh, boot.setup.holder) {
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn foreign_messages_are_ignored() {
-        let mut who = scene(3, None).boot(node(2), 0, None);
+        let mut who = scene(3, None).boot(node(2));
         let before = who.clone();
         let foreign =
             [Msg::Request(node(9)), Msg::Request(node(2)), Msg::Request(node(1)), Msg::Token];

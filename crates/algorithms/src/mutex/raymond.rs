@@ -149,7 +149,7 @@ impl Algorithm for Raymond {
         let neighbours: Vec<_> = boot.neighbours.iter().collect();
         let token = match child.or(parents[boot.me]).or(neighbours.first().copied()) {
             // Whoever comes back from a crash must not make a second token.
-            Some(towards) if place != boot.me || boot.incarnation > 0 => {
+            Some(towards) if place != boot.me || !boot.life.is_first() => {
                 Token::There { towards, asked: false }
             }
             _ => Token::Here,

@@ -346,8 +346,8 @@ mod tests {
     #[test]
     fn wishes_out_of_turn_are_refused() {
         let scene = scene(2, Some(1));
-        let mut inside = scene.boot(node(1), 0, None);
-        let mut idle = scene.boot(node(2), 0, None);
+        let mut inside = scene.boot(node(1));
+        let mut idle = scene.boot(node(2));
         let refused = |who: &mut RicartAgrawala, me, command| {
             let (mut effects, mut draw) = (Vec::new(), quorate_sim::Draw::new(1, 0));
             let mut cx = Ctx::new(me, Time::ZERO, &mut draw, &mut effects);

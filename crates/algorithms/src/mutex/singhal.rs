@@ -128,7 +128,7 @@ impl Algorithm for Singhal {
         let count = boot.view.members().len();
         let first = boot.setup.holder.unwrap_or(NodeId::at(0));
         // Whoever comes back from a crash must not make a second token, and asks everybody.
-        let fresh = boot.incarnation == 0;
+        let fresh = boot.life.is_first();
         let step = |node: NodeId| (node.index() + count - first.index()) % count;
         let others = boot.view.others(boot.me);
         let below = |node: &NodeId| !fresh || step(*node) < step(boot.me);

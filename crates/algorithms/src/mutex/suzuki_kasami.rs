@@ -118,7 +118,7 @@ impl Algorithm for SuzukiKasami {
         let count = boot.view.members().len();
         let place = boot.setup.holder.or(boot.view.members().first().copied());
         // Whoever comes back from a crash must not make a second token.
-        let has_token = place == Some(boot.me) && boot.incarnation == 0;
+        let has_token = place == Some(boot.me) && boot.life.is_first();
         let token = has_token.then(|| Box::new(Token::new(count)));
         Self {
             others: boot.view.others(boot.me),
@@ -407,7 +407,7 @@ mod tests {
     fn foreign_tokens_are_ignored() {
         let scene = scene(3, None);
         let take = |ask: bool, token: Token| {
-            let mut who = scene.boot(node(2), 0, None);
+            let mut who = scene.boot(node(2));
             if ask {
                 testing::step(&mut who, node(2), Input::Command(Command::Acquire)).unwrap();
             }

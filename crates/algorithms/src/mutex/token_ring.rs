@@ -162,8 +162,8 @@ impl Algorithm for TokenRing {
         let members = boot.view.members();
         let start = boot.setup.holder.or(members.first().copied());
         // Whoever comes back from a crash must not make a second token.
-        let here = start == Some(boot.me) && (boot.incarnation == 0 || members.len() == 1);
-        let inside = here && boot.setup.holder.is_some() && boot.incarnation == 0;
+        let here = start == Some(boot.me) && (boot.life.is_first() || members.len() == 1);
+        let inside = here && boot.setup.holder.is_some() && boot.life.is_first();
         let delay = delay_max.unwrap_or(boot.setup.delay_max);
         Self {
             place: members.iter().position(|&member| member == boot.me).unwrap_or(0),

@@ -5,10 +5,10 @@ use quorate_algorithms::detector::{self, Detector, Listeners};
 use quorate_algorithms::election::{self, Criterion, Election, Initiators};
 use quorate_algorithms::group::{self, Group, Pattern, Senders};
 use quorate_algorithms::mutex::{self, Load, Mutex, Users};
-use quorate_algorithms::{Catalogued, Portable, Visitor};
+use quorate_algorithms::{Catalogued, Portable};
 use quorate_core::{
-    Algorithm, Fact, Monitor, NodeId, NodeSet, Options, Protocol, Scene, Shape, Span, Time,
-    Topology, Wait, Workload,
+    Fact, Meta, Monitor, NodeId, NodeSet, Options, Protocol, Scene, Shape, Solution, Span, System,
+    Time, Topology, Wait, Workload,
 };
 use quorate_sim::{Crash, Faults, Network, Observer, World};
 use tokio::time::{Duration, Instant, sleep_until};
@@ -27,7 +27,7 @@ type Facts<A> = Vec<(NodeId, Said<<A as Protocol>::Command, <A as Protocol>::Eve
 /// Lets the same users act in both arms, and hands what was said to the same judge.
 fn both_arms<A, W>(scene: &Scene<A>, users: &W, judge: impl Fn(&Facts<A>))
 where
-    A: Algorithm,
+    A: Solution,
     A::Msg: Portable,
     W: Workload<A::Command, A::Event>,
 {
@@ -63,7 +63,7 @@ const ENOUGH: Span = Span::units(1_000_000);
 /// The first arm.
 fn simulated<A, W>(scene: &Scene<A>, users: W) -> Facts<A>
 where
-    A: Algorithm,
+    A: Solution,
     W: Workload<A::Command, A::Event>,
 {
     let (network, faults) = (Network::default(), Faults::default());
@@ -80,7 +80,7 @@ where
 /// whoever leaves has left before anybody can be let in because of it.
 async fn over_sockets<A, W>(scene: &Scene<A>, mut users: W) -> Facts<A>
 where
-    A: Algorithm,
+    A: Solution,
     A::Msg: Portable,
     W: Workload<A::Command, A::Event>,
 {
@@ -155,23 +155,20 @@ struct Enter {
     times: u32,
 }
 
-impl Visitor<Mutex> for Enter {
-    type Output = ();
-
-    fn visit<A>(self)
-    where
-        A: Algorithm<Family = Mutex>,
-        A::Msg: Portable,
-    {
+impl Enter {
+    fn run(self, meta: &Meta) {
         let Self { nodes, times } = self;
         // Nobody may be taken for dead because this machine is busy.
         let delay_max = Span::units(60_000);
         let setup = mutex::Setup { delay_max, ..mutex::Setup::new(nodes) };
-        let config = A::configure(&Options(&[])).unwrap();
-        if !A::promise(&config).live {
+        let config = Mutex::configure(meta.name, &Options(&[]))
+            .expect("it is in the catalogue")
+            .expect("its options make sense");
+        if !mutex::any::Any::promise(&config).live {
             return;
         }
-        let scene = Scene::<A>::new(topology(A::META.shape, nodes), setup.clone(), config);
+        let scene =
+            Scene::<mutex::any::Any>::new(topology(meta.shape, nodes), setup.clone(), config);
         // Inside for so long that anybody else who is let in is seen.
         let users = Users::new(nodes, &setup, times, Load::Heavy, Span::units(2));
         both_arms(&scene, &users, |facts| {
@@ -184,7 +181,7 @@ impl Visitor<Mutex> for Enter {
                 assert_eq!(count(mutex::Command::Release), times as usize);
                 let mine = facts.iter().filter(|fact| fact.0 == node);
                 let granted = mine.filter(|fact| matches!(fact.1, Said::Event(_))).count();
-                assert_eq!(granted, times as usize, "{}", A::META.name);
+                assert_eq!(granted, times as usize, "{}", meta.name);
             }
         });
     }
@@ -194,7 +191,7 @@ impl Visitor<Mutex> for Enter {
 fn mutual_exclusion_in_both_arms() {
     assert!(!Mutex::CATALOGUE.is_empty());
     for meta in Mutex::CATALOGUE {
-        Mutex::visit(meta.name, Enter { nodes: 3, times: 5 }).expect("it is in the catalogue");
+        Enter { nodes: 3, times: 5 }.run(meta);
     }
 }
 
@@ -203,19 +200,13 @@ struct Elect {
     asking: usize,
 }
 
-impl Visitor<Election> for Elect {
-    type Output = ();
-
-    fn visit<A>(self)
-    where
-        A: Algorithm<Family = Election>,
-        A::Msg: Portable,
-    {
+impl Elect {
+    fn run(self, meta: &Meta) {
         let Self { ids, asking } = self;
         let mut setup = election::Setup::with_ids(ids, Criterion::Highest);
         // No timeout may run out because this machine is busy; but one that must run out before
         // anybody leads should do so soon.
-        setup.delay_max = Span::units(match A::META.name {
+        setup.delay_max = Span::units(match meta.name {
             "election/bully" | "election/bully-broadcast" => 1_500,
             "election/firewire" => 10,
             _ => 60_000,
@@ -223,12 +214,14 @@ impl Visitor<Election> for Elect {
         let best = NodeId::first(ids.len()).max_by_key(|&node| setup.ranks[node]).unwrap();
         let rank = setup.ranks[best];
         // A bus must be a tree.
-        let is_bus = A::META.name == "election/firewire";
+        let is_bus = meta.name == "election/firewire";
         let waits = [("fast", "20..30"), ("slow", "200..210")];
-        let config = A::configure(&Options(if is_bus { &waits } else { &[] })).unwrap();
-        let best_leads = A::promise(&config).best_leads;
-        let shape = if is_bus { Shape::Tree } else { A::META.shape };
-        let scene = Scene::<A>::new(topology(shape, ids.len()), setup, config);
+        let config = Election::configure(meta.name, &Options(if is_bus { &waits } else { &[] }))
+            .expect("it is in the catalogue")
+            .expect("its options make sense");
+        let best_leads = election::any::Any::promise(&config).best_leads;
+        let shape = if is_bus { Shape::Tree } else { meta.shape };
+        let scene = Scene::<election::any::Any>::new(topology(shape, ids.len()), setup, config);
         let users = Initiators::at_once(NodeSet::first(asking));
         both_arms(&scene, &users, |facts| {
             let mut leading = None;
@@ -245,8 +238,8 @@ impl Visitor<Election> for Elect {
                     }
                 }
             }
-            assert!(leading.is_some(), "{}", A::META.name);
-            assert!(!best_leads || leading == Some((best, rank)), "{}: {leading:?}", A::META.name);
+            assert!(leading.is_some(), "{}", meta.name);
+            assert!(!best_leads || leading == Some((best, rank)), "{}: {leading:?}", meta.name);
         });
     }
 }
@@ -256,7 +249,7 @@ fn election_in_both_arms() {
     assert!(!Election::CATALOGUE.is_empty());
     for meta in Election::CATALOGUE {
         for (ids, asking) in [(&[3, 1, 5, 2, 4][..], 5), (&[20, 30, 10], 1), (&[1, 2, 3, 4], 2)] {
-            Election::visit(meta.name, Elect { ids, asking }).expect("it is in the catalogue");
+            Elect { ids, asking }.run(meta);
         }
     }
 }
@@ -264,26 +257,22 @@ fn election_in_both_arms() {
 /// Three nodes, of which the last one dies: the two others are to notice.
 struct Notice;
 
-impl Visitor<Detector> for Notice {
-    type Output = ();
-
-    fn visit<A>(self)
-    where
-        A: Algorithm<Family = Detector>,
-        A::Msg: Portable,
-    {
+impl Notice {
+    fn run(self, meta: &Meta) {
         let (victim, count) = (NodeId::at(2), 3);
         // Beats may be late because this machine is busy: who is suspected wrongly is trusted again.
         let setup = detector::Setup { interval: Span::units(20) };
-        let config = A::configure(&Options(&[])).unwrap();
-        let scene = Scene::<A>::new(topology(A::META.shape, count), setup, config);
+        let config = Detector::configure(meta.name, &Options(&[]))
+            .expect("it is in the catalogue")
+            .expect("its options make sense");
+        let scene = Scene::<detector::any::Any>::new(topology(meta.shape, count), setup, config);
         let crash = Crash { node: victim, at: Time::ZERO + Span::units(50) };
         let faults = Faults { crashes: vec![crash], ..Faults::default() };
         let network = Network::default();
         let mut world = World::new(&scene, Listeners, (), &network, &faults, 1);
         world.start();
         world.run(u64::MAX, Time::ZERO + Span::units(1_000));
-        assert!(world.finish().0.holds(), "{}", A::META.name);
+        assert!(world.finish().0.holds(), "{}", meta.name);
         party::run(notice_over_sockets(&scene, victim));
     }
 }
@@ -291,7 +280,7 @@ impl Visitor<Detector> for Notice {
 /// Ends when everybody alive suspects the victim and nobody else.
 async fn notice_over_sockets<A>(scene: &Scene<A>, victim: NodeId)
 where
-    A: Algorithm<Family = Detector>,
+    A: Solution<Family = Detector>,
     A::Msg: Portable,
 {
     let (mut drivers, mut events) = party::start_joint(scene).await;
@@ -321,7 +310,7 @@ where
 fn failure_detection_in_both_arms() {
     assert!(!Detector::CATALOGUE.is_empty());
     for meta in Detector::CATALOGUE {
-        Detector::visit(meta.name, Notice).expect("it is in the catalogue");
+        Notice.run(meta);
     }
 }
 
@@ -330,21 +319,17 @@ struct Multicast {
     messages: u32,
 }
 
-impl Visitor<Group> for Multicast {
-    type Output = ();
-
-    fn visit<A>(self)
-    where
-        A: Algorithm<Family = Group>,
-        A::Msg: Portable,
-    {
+impl Multicast {
+    fn run(self, meta: &Meta) {
         let Self { nodes, messages } = self;
-        let topology = topology(A::META.shape, nodes);
+        let topology = topology(meta.shape, nodes);
         // Nobody may be taken for dead because this machine is busy.
         let delay_max = Span::units(60_000);
         let setup = group::Setup { delay_max, ..group::Setup::along(&topology) };
-        let config = A::configure(&Options(&[])).unwrap();
-        let scene = Scene::<A>::new(topology, setup, config);
+        let config = Group::configure(meta.name, &Options(&[]))
+            .expect("it is in the catalogue")
+            .expect("its options make sense");
+        let scene = Scene::<group::any::Any>::new(topology, setup, config);
         let all = NodeSet::first(nodes);
         let users = Senders::new(nodes, &all, &all, messages, Pattern::default());
         both_arms(&scene, &users, |facts| {
@@ -353,7 +338,7 @@ impl Visitor<Group> for Multicast {
                     fact.0 == node && matches!(fact.1, Said::Event(group::Event::Delivered(_)))
                 };
                 let count = facts.iter().filter(delivered).count();
-                assert_eq!(count, nodes * messages as usize, "{}", A::META.name);
+                assert_eq!(count, nodes * messages as usize, "{}", meta.name);
             }
         });
     }
@@ -364,6 +349,6 @@ fn group_communication_in_both_arms() {
     assert!(!Group::CATALOGUE.is_empty());
     for meta in Group::CATALOGUE {
         let multicast = Multicast { nodes: 3, messages: 5 };
-        Group::visit(meta.name, multicast).expect("it is in the catalogue");
+        multicast.run(meta);
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use quorate_cluster::{Config, Driver, Member};
-use quorate_core::{Algorithm, NodeId, Scene};
+use quorate_core::{NodeId, Scene, Solution};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpListener;
@@ -54,7 +54,7 @@ pub(crate) async fn listeners(count: usize) -> (Vec<TcpListener>, Vec<Member>) {
 /// All nodes of a scene, each with its own events.
 pub(crate) async fn start<A>(scene: &Scene<A>, config: impl Fn(NodeId) -> Config) -> Vec<Driver<A>>
 where
-    A: Algorithm,
+    A: Solution,
     A::Msg: Serialize + DeserializeOwned,
 {
     let (listeners, members) = listeners(scene.count()).await;
@@ -71,7 +71,7 @@ pub(crate) type Joint<A> = mpsc::UnboundedReceiver<(NodeId, <A as quorate_core::
 /// All nodes of a scene, with their events in one stream.
 pub(crate) async fn start_joint<A>(scene: &Scene<A>) -> (Vec<Driver<A>>, Joint<A>)
 where
-    A: Algorithm,
+    A: Solution,
     A::Msg: Serialize + DeserializeOwned,
 {
     let (listeners, members) = listeners(scene.count()).await;

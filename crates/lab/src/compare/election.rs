@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
 use crate::election::{Ids, Who};
-use crate::study::Study;
+use crate::registry::Study;
 use crate::{BadInput, Simulated, Spec, TopologySpec, Watch, simulate};
 
 /// How many seeds each experiment is run with.

@@ -5,14 +5,14 @@
 //! (as sequencer, as root of the tree). Only algorithms that deliver in no order or each sender's
 //! are tried with losses: one order for all is made over a network that loses nothing.
 
-use quorate_algorithms::group::{Group, Order, Ordering, Promise};
-use quorate_algorithms::{Catalogued, Portable, Visitor};
-use quorate_core::{Algorithm, Meta, Span};
+use quorate_algorithms::Catalogued;
+use quorate_algorithms::group::{Group, Order, Ordering};
+use quorate_core::{Meta, Span};
 use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
-use crate::group::OrderSpec;
+use crate::group::{OrderSpec, promise};
 use crate::{BadInput, Simulated, Spec, TopologySpec, Watch, simulate};
 
 /// How many multicasts are measured in a run.
@@ -79,7 +79,7 @@ pub fn compare(
         }
         for meta in Group::CATALOGUE {
             progress(meta.name, nodes);
-            let Some(promise) = Group::visit(meta.name, Promised) else { continue };
+            let promise = promise(&Spec::new(meta.name, nodes))?;
             for variant in variants(meta, promise.order) {
                 let losses = if is_total(promise.order) { &[0.0] } else { losses };
                 for &loss in losses {
@@ -89,21 +89,6 @@ pub fn compare(
         }
     }
     Ok(rows)
-}
-
-/// What an algorithm promises as it is.
-struct Promised;
-
-impl Visitor<Group> for Promised {
-    type Output = Promise;
-
-    fn visit<A>(self) -> Promise
-    where
-        A: Algorithm<Family = Group>,
-        A::Msg: Portable,
-    {
-        A::promise(&A::Config::default())
-    }
 }
 
 /// Is one order for all made, or can it be?

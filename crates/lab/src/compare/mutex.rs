@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
 use crate::mutex::promise;
-use crate::study::Study;
+use crate::registry::Study;
 use crate::{BadInput, Simulated, Spec, Watch, simulate};
 
 /// How often each node enters in the experiments.

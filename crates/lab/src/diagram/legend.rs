@@ -90,7 +90,6 @@ fn marks(picture: &Picture) -> impl Iterator<Item = (String, String)> {
         (Mark::Told, "told"),
         (Mark::Timer, "timer ran out"),
         (Mark::Detector, "failure detector"),
-        (Mark::View, "view"),
     ];
     marks.into_iter().filter_map(|(wanted, words)| {
         let text = picture.events.iter().find_map(|event| match &event.what {
@@ -136,6 +135,5 @@ pub(super) const fn sign(mark: Mark) -> &'static str {
             "<path d=\"M-4 -5.5H4L-4 5.5H4Z\" fill=\"#fff\" stroke=\"#444\" stroke-width=\"1.4\"/>"
         }
         Mark::Detector => "<path d=\"M0 -5L5 4H-5Z\" fill=\"#fff\" stroke=\"#444\"/>",
-        Mark::View => "<path d=\"M0 -9V9\" stroke=\"#444\" stroke-width=\"2\"/>",
     }
 }

@@ -38,7 +38,6 @@ fn happening(input: &Happening) -> String {
         Happening::Timer(timer) => format!("timer {timer}"),
         Happening::Liveness(peer, Liveness::Up) => format!("peer {peer} up"),
         Happening::Liveness(peer, Liveness::Down) => format!("peer {peer} down"),
-        Happening::View(view) => view.clone(),
     }
 }
 

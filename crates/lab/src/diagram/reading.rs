@@ -119,7 +119,6 @@ impl Reader {
                 let now = if *now == Liveness::Up { "up" } else { "down" };
                 self.mark(record, Mark::Detector, &format!("hears that {peer} is {now}"));
             }
-            Happening::View(view) => self.mark(record, Mark::View, view),
         }
     }
 

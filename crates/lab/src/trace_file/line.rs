@@ -69,7 +69,6 @@ enum InLine {
     Lose { lose: String, kind: String, from: u32, id: u64 },
     Timer { timer: String },
     Liveness { liveness: String, peer: u32 },
-    View { view: String },
 }
 
 /// Reads the first line.
@@ -169,7 +168,6 @@ impl Known {
             InLine::Liveness { liveness, peer } => {
                 Happening::Liveness(self.node(peer)?, word_on(&liveness)?)
             }
-            InLine::View { view } => Happening::View(view),
         })
     }
 

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::trace_file::TraceFile;
 
 /// A family whose traces can be judged.
-pub(super) trait Judged: Family {
+pub(crate) trait Judged: Family {
     /// The most nodes of a trace.
     const NODES_MAX: usize;
     /// The most commands, events, crashes and recoveries of a trace.
@@ -31,7 +31,7 @@ pub(super) trait Judged: Family {
 }
 
 /// The oracles for a trace. What they find is weighed only where it is claimed.
-pub(super) struct Oracles<F: Family> {
+pub(crate) struct Oracles<F: Family> {
     pub(super) monitors: Vec<F::Monitor>,
     /// The properties that are claimed in so many words, in the order of the family. If none are,
     /// those that the oracles say are claimed, which may depend on what happens.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
 use quorate_core::{
-    Algorithm, Choices, Fact, Family, Input, Message, Monitor, Node, NodeId, Output, Scene, Span,
-    Time,
+    Algorithm, Choices, Fact, Family, Input, Kept, Life, Message, Monitor, Node, NodeId, Output,
+    Scene, Span, System, Time,
 };
 
 /// What the network does with a message.
@@ -64,8 +64,7 @@ impl<A: Algorithm> Engine<A> {
         network: fn(NodeId, NodeId, u64) -> Way,
     ) -> Vec<Record> {
         let monitor = scene.monitor();
-        let nodes =
-            NodeId::first(scene.count()).map(|me| Some(Node::new(me, scene.boot(me, 0, None))));
+        let nodes = NodeId::first(scene.count()).map(|me| Some(Node::new(me, scene.boot(me))));
         let mut engine = Self {
             nodes: nodes.collect(),
             scene,
@@ -109,7 +108,8 @@ impl<A: Algorithm> Engine<A> {
             }
             Due::Recover(node) => {
                 let me = NodeId::at(node);
-                self.nodes[node] = Some(Node::new(me, self.scene.boot(me, 1, None)));
+                self.nodes[node] =
+                    Some(Node::new(me, self.scene.reboot(me, Life(1), &Kept::new())));
                 let _ = self.monitor.observe(me, Fact::Recovered);
                 self.step(now, node, Happening::Recover, Input::Start);
             }
@@ -160,7 +160,7 @@ impl<A: Algorithm> Engine<A> {
             Input::Command(command) => Some(command.clone()),
             _ => None,
         };
-        let result = node.handle_recorded(now, &mut First, input, Some(&mut recorder));
+        let result = node.handle(now, &mut First, input, Some(&mut recorder));
         let mut outputs = Vec::new();
         while let Some(output) = node.poll() {
             outputs.push(output);

@@ -2,7 +2,7 @@
 
 use quorate_core::trace::Recorder;
 use quorate_core::{
-    Algorithm, Effect, Liveness, Message, NodeId, NodeSet, Scene, Sink, Span, Time, Topology,
+    Effect, Kept, Liveness, Message, NodeId, NodeSet, Protocol, Sink, Span, System, Time, Topology,
 };
 use rustc_hash::FxHashMap;
 
@@ -11,11 +11,11 @@ use crate::queue::Queue;
 use crate::{Draw, Faults, Network, Partition, Tally};
 
 /// Something on the agenda.
-pub(super) enum Event<A: Algorithm> {
+pub(super) enum Event<P: Protocol> {
     /// A message arrives, or would.
-    Deliver { from: NodeId, to: NodeId, id: u32, lost: bool, msg: A::Msg },
+    Deliver { from: NodeId, to: NodeId, id: u32, lost: bool, msg: P::Msg },
     /// A timer runs out, unless set anew or cancelled since.
-    Timer { node: NodeId, timer: A::Timer, setting: u64 },
+    Timer { node: NodeId, timer: P::Timer, setting: u64 },
     /// A user gives its command.
     User(NodeId),
     /// A node stops.
@@ -54,26 +54,26 @@ impl Traffic {
 }
 
 /// What is outside of the nodes.
-pub(super) struct Outside<'a, A: Algorithm> {
+pub(super) struct Outside<'a, P: Protocol> {
     /// The time.
     pub(super) now: Time,
     /// Whose step it is.
     pub(super) me: NodeId,
-    pub(super) agenda: Queue<Event<A>>,
+    pub(super) agenda: Queue<Event<P>>,
     pub(super) counts: Counts,
     /// What the step told its user.
-    pub(super) emitted: Vec<A::Event>,
+    pub(super) emitted: Vec<P::Event>,
     pub(super) recorder: Option<Recorder>,
     pub(super) faults: &'a Faults,
-    /// What each node persisted last.
-    pub(super) stable: FxHashMap<NodeId, A::Stable>,
+    /// What each node keeps.
+    pub(super) kept: FxHashMap<NodeId, Kept<P::Stable>>,
     topology: &'a Topology,
     network: &'a Network,
     /// Every message arrives once, after its latency and nothing else.
     plain: bool,
     down: NodeSet,
     /// The setting that counts of each timer that is set.
-    timers: FxHashMap<(NodeId, A::Timer), u64>,
+    timers: FxHashMap<(NodeId, P::Timer), u64>,
     settings: u64,
     /// By link: when its last message arrives, where links keep the order and latencies vary.
     link_busy_until: Vec<Time>,
@@ -83,24 +83,24 @@ pub(super) struct Outside<'a, A: Algorithm> {
     chances: Draw,
 }
 
-impl<'a, A: Algorithm> Outside<'a, A> {
+impl<'a, P: Protocol> Outside<'a, P> {
     pub(super) fn new(
-        scene: &'a Scene<A>,
+        system: &'a impl System<Protocol = P>,
         network: &'a Network,
         faults: &'a Faults,
         seed: u64,
     ) -> Self {
-        let count = scene.count();
+        let count = system.count();
         let varies = network.latency.varies() || network.reorder > 0.0 || !network.slow.is_empty();
         let ordered = network.fifo && varies;
-        let links = if ordered { scene.topology.links() } else { 0 };
+        let links = if ordered { system.topology().links() } else { 0 };
         Self {
             now: Time::ZERO,
             me: NodeId::at(0),
             agenda: Queue::new(),
             counts: Counts {
                 messages: 0,
-                by_kind: A::META.kinds.iter().map(|&kind| (kind, 0)).collect(),
+                by_kind: system.traits().kinds.iter().map(|&kind| (kind, 0)).collect(),
                 tallies: Vec::new(),
                 lost: 0,
                 duplicated: 0,
@@ -110,8 +110,8 @@ impl<'a, A: Algorithm> Outside<'a, A> {
             emitted: Vec::with_capacity(4),
             recorder: None,
             faults,
-            stable: FxHashMap::default(),
-            topology: &scene.topology,
+            kept: FxHashMap::default(),
+            topology: system.topology(),
             network,
             plain: network.is_plain() && !ordered,
             down: NodeSet::new(),
@@ -150,12 +150,12 @@ impl<'a, A: Algorithm> Outside<'a, A> {
     }
 
     /// When the network is cut.
-    pub(super) fn cuts(&self) -> impl Iterator<Item = &'a Partition> + use<'a, A> {
+    pub(super) fn cuts(&self) -> impl Iterator<Item = &'a Partition> + use<'a, P> {
         self.network.partitions.iter()
     }
 
     /// Is this setting of the timer the one that counts? If so, it is used up.
-    pub(super) fn take_timer(&mut self, node: NodeId, timer: A::Timer, setting: u64) -> bool {
+    pub(super) fn take_timer(&mut self, node: NodeId, timer: P::Timer, setting: u64) -> bool {
         let counts = self.timers.get(&(node, timer)) == Some(&setting);
         if counts {
             self.timers.remove(&(node, timer));
@@ -171,12 +171,12 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         let known = by_kind.iter().position(|(known, _)| std::ptr::eq(*known, kind));
         match known.or_else(|| by_kind.iter().position(|(known, _)| *known == kind)) {
             Some(index) => by_kind[index].1 += 1,
-            None => by_kind.push((kind, 1)),
+            None => panic!("a message of the kind {kind}, which the protocol does not name"),
         }
     }
 
     /// Puts one message on its way.
-    fn send(&mut self, to: NodeId, msg: A::Msg) {
+    fn send(&mut self, to: NodeId, msg: P::Msg) {
         self.count(msg.kind());
         if self.plain {
             debug_assert!(self.topology.link(self.me, to).is_some(), "no link to {to}");
@@ -189,7 +189,7 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         }
     }
 
-    fn send_with_faults(&mut self, to: NodeId, msg: A::Msg) {
+    fn send_with_faults(&mut self, to: NodeId, msg: P::Msg) {
         let from = self.me;
         let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss_on(from, to));
         let twice = !lost && self.chances.chance(self.network.duplicate);
@@ -229,7 +229,7 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         mine.next().map(|slow| slow.latency)
     }
 
-    fn set_timer(&mut self, timer: A::Timer, after: std::ops::Range<Span>) {
+    fn set_timer(&mut self, timer: P::Timer, after: std::ops::Range<Span>) {
         self.settings += 1;
         let (node, setting) = (self.me, self.settings);
         self.timers.insert((node, timer), setting);
@@ -243,10 +243,10 @@ fn no_link(from: NodeId, to: NodeId) -> usize {
     panic!("node {from} sends to node {to}, to which it has no link")
 }
 
-impl<A: Algorithm> Sink<A> for Outside<'_, A> {
-    fn effect(&mut self, effect: Effect<A>) {
+impl<P: Protocol> Sink<P> for Outside<'_, P> {
+    fn effect(&mut self, effect: Effect<P>) {
         let me = self.me.index();
-        if matches!(effect, Effect::Send { .. } | Effect::Multicast { .. }) {
+        if effect.is_sending() {
             self.counts.traffic[me].sendings += 1;
         }
         if let Some(recorder) = &mut self.recorder {
@@ -263,8 +263,8 @@ impl<A: Algorithm> Sink<A> for Outside<'_, A> {
             Effect::CancelTimer(timer) => {
                 self.timers.remove(&(self.me, timer));
             }
-            Effect::Persist(stable) => {
-                self.stable.insert(self.me, stable);
+            Effect::Persist(record) => {
+                self.kept.entry(self.me).or_default().put(record);
             }
             Effect::Emit(event) => self.emitted.push(event),
         }

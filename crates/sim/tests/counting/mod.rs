@@ -4,7 +4,8 @@ use std::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Ctx, Fact, Family, Message, Meta, Monitor, NodeId,
-    NodeSet, Options, Paper, Protocol, Refusal, Shape, Span, Timing, Violation, Wait, Workload,
+    NodeSet, Options, Paper, Protocol, Refusal, Shape, Sole, Span, Timing, Violation, Wait,
+    Workload,
 };
 
 /// At its start a node says this, plus how many messages it remembers.
@@ -93,7 +94,7 @@ impl Algorithm for Counter {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        Self { received: boot.stable.unwrap_or(0), sent: 0 }
+        Self { received: boot.kept.sole().copied().unwrap_or(0), sent: 0 }
     }
 }
 
@@ -102,7 +103,7 @@ impl Protocol for Counter {
     type Timer = Infallible;
     type Command = ();
     type Event = u32;
-    type Stable = u32;
+    type Stable = Sole<u32>;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         cx.emit(STARTED + self.received);
@@ -116,7 +117,7 @@ impl Protocol for Counter {
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, _: NodeId, Number(number): Number) {
         self.received += 1;
-        cx.persist(self.received);
+        cx.persist(Sole(self.received));
         cx.emit(number);
     }
 }

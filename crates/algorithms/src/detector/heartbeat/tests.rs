@@ -149,7 +149,7 @@ fn options_that_make_no_sense_are_named() {
 
 #[test]
 fn beats_of_strangers_are_ignored() {
-    let alone = scene(3, 35.0, 0.0).boot(node(1), 0, None);
+    let alone = scene(3, 35.0, 0.0).boot(node(1));
     for stranger in [1, 4, 1_000_000] {
         testing::ignores(&alone, 1, stranger, Msg::Beat);
     }

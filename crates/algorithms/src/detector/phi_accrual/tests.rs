@@ -86,7 +86,7 @@ fn phi_has_the_threshold_when_the_timer_runs_out() {
     {
         let config = Config { threshold, window: 20, ..Config::default() };
         let scene = Scene::<PhiAccrual>::new(Topology::complete(2), Setup::default(), config);
-        let (mut it, mut draw) = (scene.boot(node(1), 0, None), Draw::new(1, 0));
+        let (mut it, mut draw) = (scene.boot(node(1)), Draw::new(1, 0));
         let (mut now, mut effects) = (Time::ZERO, Vec::new());
         assert_eq!(it.phi(node(2), at(1000.0)), 0.0, "nothing is known before the first beat");
         for beat in 0..50 {
@@ -150,7 +150,7 @@ fn options_that_make_no_sense_are_named() {
 
 #[test]
 fn beats_of_strangers_are_ignored() {
-    let alone = scene(3, 4).boot(node(1), 0, None);
+    let alone = scene(3, 4).boot(node(1));
     for stranger in [1, 4, 1_000_000] {
         testing::ignores(&alone, 1, stranger, Msg::Beat);
     }

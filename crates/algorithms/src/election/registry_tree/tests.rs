@@ -40,7 +40,7 @@ fn of_equal_levels_the_last_one_is_chosen_or_the_first() {
     let choose = |ties| {
         let mut scene = scene(8, ALL);
         scene.config.ties = ties;
-        let mut newcomer = scene.boot(node(2), 0, None);
+        let mut newcomer = scene.boot(node(2));
         let lead = Lead { reign: 1, root: node(8), rank: scene.setup.ranks[node(8)] };
         let candidates: Vec<_> = [3, 4, 5, 6, 7].map(node).into();
         let mut effects = Vec::new();

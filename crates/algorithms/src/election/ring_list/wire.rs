@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use quorate_core::{Message, NodeId};
+use quorate_core::{Life, Message, NodeId};
 
 use crate::election::Rank;
 
@@ -22,9 +22,9 @@ pub struct Member {
 pub struct Round {
     /// Who started it.
     pub starter: NodeId,
-    /// After how many crashes of the starter.
-    pub incarnation: u32,
-    /// The how manieth of the starter since then.
+    /// In which life of the starter.
+    pub life: Life,
+    /// Its number among those of the starter in that life.
     pub epoch: u32,
 }
 

@@ -3,7 +3,7 @@
 use std::vec::Vec;
 
 use quorate_check::{Outcome, Plan, Timers, check};
-use quorate_core::{Input, Scene, Topology};
+use quorate_core::{Input, Kept, Life, Scene, Topology};
 use quorate_sim::{Faults, Network};
 
 use super::*;
@@ -125,7 +125,7 @@ fn wish(number: u32) -> Command {
 
 #[test]
 fn too_many_wishes_are_refused() {
-    let mut it = scene(2, Config { window: 2, ..Config::default() }).boot(node(1), 0, None);
+    let mut it = scene(2, Config { window: 2, ..Config::default() }).boot(node(1));
     for number in 1..=2 + WAITING_MAX as u32 {
         assert!(feed(&mut it, 1, Input::Command(wish(number))).is_ok());
     }
@@ -141,7 +141,7 @@ fn who_does_not_take_part_sends_nothing() {
     scene.setup.members.remove(node(3));
     assert_eq!(testing::refusal(&scene, node(3), wish(1)), Refusal::NotMember);
     assert_eq!(testing::refusal(&scene, node(1), Command::Leave), Refusal::NotMember);
-    let mut back = scene.boot(node(1), 1, None);
+    let mut back = scene.reboot(node(1), Life(1), &Kept::new());
     assert_eq!(feed(&mut back, 1, Input::Command(wish(1))), Err(Refusal::NotMember));
 }
 
@@ -149,7 +149,7 @@ fn who_does_not_take_part_sends_nothing() {
 fn what_makes_no_sense_is_ignored() {
     let mut scene = scene(4, Config::default());
     scene.setup.members.remove(node(4));
-    let it = scene.boot(node(1), 0, None);
+    let it = scene.boot(node(1));
     for seq in [0, 1, u64::MAX] {
         ignores(&it, 1, 2, Msg::Ack(seq));
     }

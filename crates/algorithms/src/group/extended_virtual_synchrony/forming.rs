@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use quorate_core::{Ctx, NodeId, NodeSet, ViewId};
+use quorate_core::{Ctx, Life, NodeId, NodeSet, Sole, ViewId};
 
 use super::super::Event;
 use super::ring::Ring;
@@ -132,7 +132,7 @@ impl ExtendedVirtualSynchrony {
         }
         let told = self.reconsider(cx);
         // A new life has heard nothing of this node.
-        let reborn = said.word.0 > known.map_or(0, |known| known.word.0);
+        let reborn = said.word.0 > known.map_or(Life::FIRST, |known| known.word.0);
         if reborn && !told.contains(from) {
             cx.send(from, Msg::Reach(self.mine()));
         }
@@ -204,7 +204,7 @@ impl ExtendedVirtualSynchrony {
     fn recover(&mut self, cx: &mut Ctx<'_, Self>, roster: Roster) {
         cx.trace("recover", &[("configuration", roster.id.0)]);
         self.used = roster.id;
-        cx.persist(self.used);
+        cx.persist(Sole(self.used));
         let past = self.ring.as_ref().map(Ring::past);
         self.tell(cx, &roster, Inside::State(past.clone()));
         let (states, done) = ([(self.me, past)].into(), NodeSet::new());

@@ -6,7 +6,7 @@ use std::vec;
 use std::vec::Vec;
 
 use quorate_check::{Network as Channels, Plan};
-use quorate_core::{Input, NodeSet, Scene, Span, Topology};
+use quorate_core::{Input, Life, NodeSet, Scene, Span, Topology};
 use quorate_sim::{Crash, Faults, Network, Recovery};
 
 use super::*;
@@ -192,7 +192,7 @@ fn wishes_out_of_turn_are_refused_and_nonsense_is_ignored() {
         assert_eq!(refusal(&scene, node(3), command), Refusal::NotMember);
     }
     assert_eq!(refusal(&scene, node(1), Command::Join), Refusal::Busy);
-    let mut it = scene.boot(node(1), 0, None);
+    let mut it = scene.boot(node(1));
     for number in 1..=PENDING_MAX as u32 + ring::WINDOW as u32 {
         let wish = Command::Multicast(Wish { number, ..wish });
         assert!(feed(&mut it, 1, Input::Command(wish)).is_ok());
@@ -200,7 +200,7 @@ fn wishes_out_of_turn_are_refused_and_nonsense_is_ignored() {
     let wish = Command::Multicast(Wish { number: 0, ..wish });
     assert_eq!(feed(&mut it, 1, Input::Command(wish)), Err(Refusal::Busy));
 
-    let it = scene.boot(node(1), 0, None);
+    let it = scene.boot(node(1));
     let unit = |time, after: &[u64]| {
         let wish = Wish { number: 1, order: Order::Total, uniform: false };
         Unit { time, wish, after: after.into() }
@@ -223,9 +223,9 @@ fn wishes_out_of_turn_are_refused_and_nonsense_is_ignored() {
 #[test]
 fn on_the_way_to_a_configuration_nonsense_is_ignored_too() {
     let scene = scene(2, 2);
-    let mut it = scene.boot(node(2), 0, None);
+    let mut it = scene.boot(node(2));
     let join = Join { with: set(&[1, 2]), used: FOUNDING };
-    let reach = Reach { word: (0, 1), nodes: set(&[1, 2]) };
+    let reach = Reach { word: (Life::FIRST, 1), nodes: set(&[1, 2]) };
     let mut hear = |msg| feed(&mut it, 2, Input::Message { from: node(1), msg }).unwrap();
     hear(Msg::Join(reach, join));
     let id = ViewId(4);
@@ -251,7 +251,7 @@ fn on_the_way_to_a_configuration_nonsense_is_ignored_too() {
 fn every_node_gives_numbers_of_its_own() {
     let scene = scene(5, 5);
     let ids = |number| {
-        let it = scene.boot(node(number), 0, None);
+        let it = scene.boot(node(number));
         (1..40).map(|used| it.next_id(ViewId(used))).collect::<std::collections::BTreeSet<_>>()
     };
     for number in 1..=5 {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use quorate_core::{Message, NodeSet, ViewId};
+use quorate_core::{Life, Message, NodeSet, ViewId};
 
 use super::super::Wish;
 
@@ -26,7 +26,7 @@ pub enum Msg {
 pub struct Reach {
     /// In which of its lives it said so, and how often it had said something else in that before.
     /// The larger one is the later one.
-    pub word: (u32, u32),
+    pub word: (Life, u32),
     /// Whom.
     pub nodes: NodeSet,
 }

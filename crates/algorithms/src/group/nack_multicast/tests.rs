@@ -3,7 +3,7 @@
 use std::vec::Vec;
 
 use quorate_check::{Plan, Timers};
-use quorate_core::{Input, Scene, Time, Topology};
+use quorate_core::{Input, Kept, Life, Scene, Time, Topology};
 use quorate_sim::{Faults, Network};
 
 use super::*;
@@ -191,7 +191,7 @@ fn who_does_not_take_part_sends_nothing() {
     scene.setup.members.remove(node(3));
     assert_eq!(testing::refusal(&scene, node(3), wish(1)), Refusal::NotMember);
     assert_eq!(testing::refusal(&scene, node(1), Command::Leave), Refusal::NotMember);
-    let mut back = scene.boot(node(1), 1, None);
+    let mut back = scene.reboot(node(1), Life(1), &Kept::new());
     assert_eq!(feed(&mut back, 1, Input::Command(wish(1))), Err(Refusal::NotMember));
 }
 
@@ -199,7 +199,7 @@ fn who_does_not_take_part_sends_nothing() {
 fn what_makes_no_sense_is_ignored() {
     let mut scene = scene(4, PLAIN);
     scene.setup.members.remove(node(4));
-    let mut it = scene.boot(node(1), 0, None);
+    let mut it = scene.boot(node(1));
     ignores(&it, 1, 4, Msg::Data(Unit { seq: 1, number: 1 }));
     ignores(&it, 1, 9, Msg::Stop(1));
     ignores(&it, 1, 2, Msg::Heartbeat(0));
@@ -214,7 +214,7 @@ fn what_makes_no_sense_is_ignored() {
 #[test]
 fn a_number_too_far_ahead_asks_for_a_window_at_most() {
     for msg in [Msg::Stop(u64::MAX), Msg::Data(Unit { seq: u64::MAX, number: 1 })] {
-        let mut it = scene(2, PLAIN).boot(node(1), 0, None);
+        let mut it = scene(2, PLAIN).boot(node(1));
         let effects = feed(&mut it, 1, Input::Message { from: node(2), msg }).unwrap();
         assert_eq!(effects.len(), 64 + 1);
     }

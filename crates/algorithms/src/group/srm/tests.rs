@@ -4,7 +4,7 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use quorate_check::{Plan, Timers};
-use quorate_core::{Effect, Fact, Input, Scene, Time};
+use quorate_core::{Effect, Fact, Input, Kept, Life, Scene, Time};
 use quorate_sim::topology::Named;
 use quorate_sim::{Crash, Faults, Network, Observer, Partition, Report, World};
 
@@ -320,7 +320,7 @@ fn a_crashed_leaf_harms_nobody() {
     let faults = Faults { crashes: [crash].into(), ..Faults::default() };
     let network = Network { loss: 0.1, ..Network::default() };
     testing::run(&scene, users(&scene, &[1, 4], 10, 3.0), &network, &faults, |_| {});
-    let mut back = scene.boot(node(7), 1, None);
+    let mut back = scene.reboot(node(7), Life(1), &Kept::new());
     let data = Msg::Data(MessageId { sender: node(1), number: 1 });
     assert_eq!(feed(&mut back, 7, Input::Message { from: node(3), msg: data }), Ok(Vec::new()));
 }
@@ -369,7 +369,7 @@ fn nonsense_from_a_peer_does_no_harm() {
     let mut config = analysed(1.0, 0.0, 1.0, 0.0);
     config.window = 8;
     let scene = scene(&Named::Path, 3, config);
-    let member = scene.boot(node(3), 0, None);
+    let member = scene.boot(node(3));
     let unit = |sender, number| MessageId { sender: node(sender), number };
     let request = |unit, asker| {
         Msg::Request(Request { unit, asker: node(asker), distance: Span::ZERO, first: true })

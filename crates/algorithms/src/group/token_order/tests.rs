@@ -220,7 +220,7 @@ fn flow_control_keeps_to_the_window() {
 #[test]
 fn what_makes_no_sense_is_ignored() {
     let bench = bench(3, 8);
-    let it = bench.scene.boot(node(1), 0, None);
+    let it = bench.scene.boot(node(1));
     let token = Token::first(4);
     testing::ignores(&it, 1, 2, Msg::Token(token.clone()));
     testing::ignores(&it, 1, 4, Msg::Token(token.clone()));
@@ -240,7 +240,7 @@ fn what_makes_no_sense_is_ignored() {
 #[test]
 fn beyond_the_bound_wishes_are_refused() {
     let bench = bench(2, 8);
-    let mut it = bench.scene.boot(node(1), 0, None);
+    let mut it = bench.scene.boot(node(1));
     for number in 1..=PENDING_MAX as u32 {
         assert!(testing::feed(&mut it, 1, bench.wish(number)).is_ok());
     }

@@ -3,7 +3,8 @@
 use std::vec::Vec;
 
 use quorate_core::{
-    Algorithm, Channels, Ctx, Effect, Input, Protocol, Refusal, Scene, Sink, Stamp, Time, Topology,
+    Algorithm, Channels, Ctx, Effect, Input, Life, Protocol, Refusal, Scene, Sink, Solution, Stamp,
+    Time, Topology,
 };
 use quorate_sim::Draw;
 
@@ -21,10 +22,10 @@ fn scene() -> Scene<Over> {
 
 #[test]
 fn kinds_are_those_of_the_algorithm_and_of_links() {
-    assert_eq!(Over::META.kinds, ["REQUEST", "REPLY", "RESEND", "LINK-ACK"]);
-    assert_eq!(Over::META.name, RicartAgrawala::META.name);
+    assert_eq!(Over::traits(&()).kinds, ["REQUEST", "REPLY", "RESEND", "LINK-ACK"]);
+    assert_eq!(Over::traits(&()).name, RicartAgrawala::META.name);
     assert_eq!(Lamport::META.channels, Channels::Fifo);
-    assert_eq!(Reliable::<Lamport>::META.channels, Channels::Unordered);
+    assert_eq!(Reliable::<Lamport>::traits(&Default::default()).channels, Channels::Unordered);
 }
 
 #[test]
@@ -49,13 +50,13 @@ impl Sink<Over> for Overflows {
 fn what_has_no_room_is_counted() {
     let Settings { window, queue_max, .. } = Settings::default();
     let room = (window + queue_max) as u64;
-    let mut answering = scene().boot(node(1), 0, None);
+    let mut answering = scene().boot(node(1));
     let (mut draw, mut noted) = (Draw::new(1, 0), Overflows(0));
     let mut refused = Vec::new();
     for number in 0..room + 2 {
         let msg = Msg::Request(Stamp { time: number + 1, node: node(2) });
         let frame = Frame {
-            session: Session { from: 0, to: 0 },
+            session: Session { from: Life(0), to: Life(0) },
             ack: Ack { next: 0, early: 0 },
             body: Body::Data { number, again: false, msg },
         };

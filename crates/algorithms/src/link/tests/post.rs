@@ -116,7 +116,7 @@ impl Office {
         run: impl FnOnce(&mut Link<Letter>, &mut Ctx<'_, Link<Letter>>) -> R,
     ) -> R {
         let mut up = Vec::new();
-        let wrap = Wrap { msg: |frame| frame, timer: |timer| timer };
+        let wrap = Wrap { msg: |frame| frame, timer: |timer| timer, stable: |none| match none {} };
         let result = cx.lower(wrap, &mut up, |cx| run(&mut self.link, cx));
         for Delivered { msg, .. } in up {
             cx.emit(msg);
@@ -180,7 +180,7 @@ impl Algorithm for Office {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let next = boot.neighbours.next().unwrap();
-        Self { next, posted: 0, link: Link::new(boot.incarnation, *boot.setup) }
+        Self { next, posted: 0, link: Link::new(boot.life, *boot.setup) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use quorate_check::{Network as Channels, Plan, Timers};
-use quorate_core::{Scene, Span, Time, Topology};
+use quorate_core::{Algorithm, Scene, Span, Time, Topology};
 use quorate_sim::{Crash, Faults, Network};
 
 use super::*;
@@ -104,7 +104,7 @@ fn who_leaves_while_the_view_changes_is_out_in_the_next() {
 #[test]
 fn an_excluded_holder_is_told_and_a_wish_waits_for_the_seat() {
     let scene = scene::<Central>(3, Some(3));
-    let mut third = scene.boot(node(3), 0, None);
+    let mut third = scene.boot(node(3));
     feed(&mut third, 3, Input::Start).unwrap();
     let member =
         |number| membership::Member { node: node(number), life: membership::Life::default() };
@@ -129,7 +129,10 @@ fn an_excluded_holder_is_told_and_a_wish_waits_for_the_seat() {
     let again = Input::Command(Command::Acquire);
     assert_eq!(feed(&mut third, 3, again), Err(Refusal::Busy));
 
-    let back = membership::Member { node: node(3), life: membership::Life { boot: 0, stay: 1 } };
+    let back = membership::Member {
+        node: node(3),
+        life: membership::Life { stay: 1, ..Default::default() },
+    };
     let with_me = Charter {
         id: ViewId(3),
         members: Vec::from([member(1), member(2), back]),
@@ -145,7 +148,7 @@ fn an_excluded_holder_is_told_and_a_wish_waits_for_the_seat() {
 #[test]
 fn messages_of_other_views_are_kept_or_dropped() {
     let scene = scene::<Central>(3, None);
-    let mut first = scene.boot(node(1), 0, None);
+    let mut first = scene.boot(node(1));
     feed(&mut first, 1, Input::Start).unwrap();
     let request = |view| Msg::Inside { view: ViewId(view), counter: 0, msg: central::Msg::Request };
     testing::ignores(&first, 1, 2, request(0));
@@ -175,7 +178,7 @@ fn options_that_do_not_fit_a_smaller_view_give_way() {
 fn no_timer_watches_for_failures_in_a_view() {
     let log = run::<RicartAgrawalaAcked>(3, &[(2, 0.0), (3, 0.0)], &[]);
     assert_eq!(entries(&log).len(), 2);
-    let mut second = scene::<RicartAgrawalaAcked>(3, None).boot(node(2), 0, None);
+    let mut second = scene::<RicartAgrawalaAcked>(3, None).boot(node(2));
     feed(&mut second, 2, Input::Start).unwrap();
     let effects = feed(&mut second, 2, Input::Command(Command::Acquire)).unwrap();
     assert!(effects.iter().all(|effect| !effect.starts_with("SetTimer")), "{effects:?}");
@@ -187,7 +190,7 @@ fn the_timers_of_a_view_end_with_it() {
     let config = crate::mutex::token_ring::Config { pace: units(50.0), ..Default::default() };
     let topology = Topology::complete(3);
     let scene = Scene::<InViews<TokenRing>>::new(topology, Setup::new(3), config);
-    let mut first = scene.boot(node(1), 0, None);
+    let mut first = scene.boot(node(1));
     let started = feed(&mut first, 1, Input::Start).unwrap();
     assert!(started[0].starts_with("SetTimer"), "{started:?}");
     let down = Input::Liveness { peer: node(3), now: Liveness::Down };

@@ -1,12 +1,12 @@
 //! Within a view: the algorithm is given its inputs, and what it does is put into the words of the
 //! node.
 
-use quorate_core::{Algorithm, Ctx, Effect, Input, NodeId, Refusal, ViewId};
+use quorate_core::{Ctx, Effect, Input, NodeId, Refusal, Solution, ViewId};
 
 use super::{EARLY_MAX, InViews, Msg, Running, User};
 use crate::mutex::{Event, Fence, Mutex};
 
-impl<A: Algorithm<Family = Mutex>> InViews<A> {
+impl<A: Solution<Family = Mutex>> InViews<A> {
     /// How the algorithm knows a node.
     pub(super) fn rank(&self, node: NodeId) -> Option<NodeId> {
         self.members.iter().position(|&member| member == node).map(NodeId::at)

@@ -5,9 +5,9 @@ use quorate_core::{Message, NodeId, ViewId};
 use crate::membership::{self, Majority, MajorityMsg, Tenant};
 
 /// What is sent about views.
-pub(super) const MEMBERSHIP_KINDS: [&str; 10] = [
+pub(super) const MEMBERSHIP_KINDS: [&str; 11] = [
     "JOIN", "FLUSH", "FLUSH-OK", "PREPARE", "PROMISE", "ACCEPT", "ACCEPTED", "REFUSED", "DECIDED",
-    "VIEW",
+    "VIEW", "GONE",
 ];
 
 /// What nodes send each other.

@@ -145,14 +145,14 @@ fn a_node_can_be_booted_inside() {
 #[test]
 fn wishes_out_of_turn_are_refused() {
     let scene = scene(2, Some(1), Config::default());
-    let give = |me, command| feed(&mut scene.boot(node(me), 0, None), me, Input::Command(command));
+    let give = |me, command| feed(&mut scene.boot(node(me)), me, Input::Command(command));
     assert_eq!(give(1, Command::Acquire), Err(Refusal::Busy));
     assert_eq!(give(2, Command::Release), Err(Refusal::NotHeld));
 }
 
 #[test]
 fn what_makes_no_sense_is_ignored() {
-    let mut it = votes(3).boot(node(1), 0, None);
+    let mut it = votes(3).boot(node(1));
     let stamp = |time, number| Stamp { time, node: node(number) };
     ignores(&it, 1, 2, Msg::Vote(stamp(1, 1)));
     ignores(&it, 1, 2, Msg::Inquire(stamp(1, 1)));

@@ -190,7 +190,7 @@ fn wishes_out_of_turn_are_refused() {
 
 #[test]
 fn foreign_messages_are_ignored() {
-    let mut who = line(3, None).boot(node(2), 0, None);
+    let mut who = line(3, None).boot(node(2));
     let before = who.clone();
     for (from, msg) in [(9, Msg::Request), (1, Msg::Token), (9, Msg::Token)] {
         let input = Input::Message { from: node(from), msg };

@@ -123,14 +123,14 @@ fn a_node_can_be_booted_inside() {
 #[test]
 fn wishes_out_of_turn_are_refused() {
     let scene = scene(2, Some(1));
-    let give = |me, command| feed(&mut scene.boot(node(me), 0, None), me, Input::Command(command));
+    let give = |me, command| feed(&mut scene.boot(node(me)), me, Input::Command(command));
     assert_eq!(give(1, Command::Acquire), Err(Refusal::Busy));
     assert_eq!(give(2, Command::Release), Err(Refusal::NotHeld));
 }
 
 #[test]
 fn what_makes_no_sense_is_ignored() {
-    let it = scene(3, None).boot(node(1), 0, None);
+    let it = scene(3, None).boot(node(1));
     ignores(&it, 1, 2, Msg::Ack);
     ignores(&it, 1, 2, Msg::Alive);
     ignores(&it, 1, 9, Msg::Request(Stamp { time: 1, node: node(9) }));
@@ -143,7 +143,7 @@ fn the_bound_can_be_given() {
     let given = options(&[("delay-max", "3"), ("processing", "0")]).unwrap();
     let mut scene = scene(3, None);
     scene.config = given;
-    assert_eq!(scene.boot(node(1), 0, None).timeout, units(6.0));
+    assert_eq!(scene.boot(node(1)).timeout, units(6.0));
     assert!(options(&[("delay-max", "soon")]).is_err());
 }
 

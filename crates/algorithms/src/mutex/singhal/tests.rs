@@ -163,7 +163,7 @@ fn wishes_out_of_turn_are_refused() {
 
 #[test]
 fn foreign_messages_are_ignored() {
-    let mut who = scene(3, None, HARDENED).boot(node(2), 0, None);
+    let mut who = scene(3, None, HARDENED).boot(node(2));
     let before = who.clone();
     let token = || Msg::Token(Box::new(Token::new(3)));
     for (from, msg) in [(9, Msg::Request(1)), (9, Msg::Hint), (1, token()), (9, token())] {

@@ -121,7 +121,7 @@ fn wishes_out_of_turn_are_refused() {
 fn foreign_messages_are_ignored() {
     let tag = Tag { generation: u32::MAX, hop: u32::MAX };
     let answer = Msg::Answer { generation: u32::MAX, status: Status::Holding };
-    let mut who = scene(3, Some(2), PLAIN).boot(node(2), 0, None);
+    let mut who = scene(3, Some(2), PLAIN).boot(node(2));
     let before = who.clone();
     let messages = [Msg::Token(tag), Msg::Ack(tag), Msg::Probe { again: false }, answer.clone()];
     for (from, msg) in [1, 9].into_iter().flat_map(|from| messages.clone().map(|msg| (from, msg))) {
@@ -130,7 +130,7 @@ fn foreign_messages_are_ignored() {
         assert_eq!(who, before);
     }
     // Numbers that no token has do no harm either.
-    let mut who = scene(3, None, SAFE).boot(node(2), 0, None);
+    let mut who = scene(3, None, SAFE).boot(node(2));
     for msg in [answer, Msg::Token(tag), Msg::Ack(tag)] {
         testing::step(&mut who, node(2), Input::Message { from: node(1), msg }).unwrap();
     }

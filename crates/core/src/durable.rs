@@ -1,0 +1,141 @@
+//! What survives a crash: records under keys.
+
+use alloc::collections::BTreeMap;
+use core::convert::Infallible;
+use core::fmt::{self, Debug};
+use core::hash::Hash;
+
+/// A record that is kept over a crash, and knows under which key.
+///
+/// A protocol with several things to keep has a sum of records; a part's records are one variant of
+/// its owner's, and so are their keys.
+pub trait Durable: Clone + Eq + Hash + Debug + Send + Sync {
+    /// What tells records apart that are kept side by side.
+    type Key: Clone + Ord + Hash + Debug + Send + Sync;
+
+    /// The key of this record: an earlier record with the same one is replaced.
+    fn key(&self) -> Self::Key;
+}
+
+impl Durable for Infallible {
+    type Key = Self;
+
+    fn key(&self) -> Self {
+        match *self {}
+    }
+}
+
+/// The only record of a protocol: always under the same key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Sole<T>(pub T);
+
+impl<T: Debug> Debug for Sole<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T: Clone + Eq + Hash + Debug + Send + Sync> Durable for Sole<T> {
+    type Key = ();
+
+    fn key(&self) {}
+}
+
+/// The records that a node finds when it comes up.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Kept<R: Durable>(BTreeMap<R::Key, R>);
+
+impl<R: Durable> Kept<R> {
+    /// Nothing is kept.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Is nothing kept?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The record under this key.
+    #[must_use]
+    pub fn get(&self, key: &R::Key) -> Option<&R> {
+        self.0.get(key)
+    }
+
+    /// All records, by key.
+    pub fn iter(&self) -> impl Iterator<Item = &R> {
+        self.0.values()
+    }
+
+    /// Keeps a record. Returns the one that it replaces.
+    pub fn put(&mut self, record: R) -> Option<R> {
+        self.0.insert(record.key(), record)
+    }
+
+    /// Loses the record under this key, as a disk may.
+    pub fn lose(&mut self, key: &R::Key) -> Option<R> {
+        self.0.remove(key)
+    }
+
+    /// The records that are of another protocol's, such as those of a part.
+    #[must_use]
+    pub fn map<C: Durable>(&self, part: impl FnMut(&R) -> Option<C>) -> Kept<C> {
+        let records = self.iter().filter_map(part);
+        Kept(records.map(|record| (record.key(), record)).collect())
+    }
+}
+
+impl<R: Durable> Default for Kept<R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Kept<Sole<T>>
+where
+    Sole<T>: Durable<Key = ()>,
+{
+    /// The value of the only record.
+    #[must_use]
+    pub fn sole(&self) -> Option<&T> {
+        self.0.get(&()).map(|Sole(value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two records of a protocol, one of them its part's.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    enum Both {
+        Own(u8),
+        Part(Sole<u8>),
+    }
+
+    impl Durable for Both {
+        type Key = u8;
+
+        fn key(&self) -> u8 {
+            matches!(self, Self::Part(_)).into()
+        }
+    }
+
+    #[test]
+    fn a_record_replaces_the_one_with_its_key_and_no_other() {
+        let mut kept = Kept::new();
+        assert_eq!(kept.put(Both::Own(1)), None);
+        assert_eq!(kept.put(Both::Part(Sole(2))), None);
+        assert_eq!(kept.put(Both::Own(3)), Some(Both::Own(1)));
+        let part = kept.map(|record| match record {
+            Both::Part(record) => Some(*record),
+            Both::Own(_) => None,
+        });
+        assert_eq!((part.sole(), kept.get(&0)), (Some(&2), Some(&Both::Own(3))));
+        assert_eq!(kept.lose(&1), Some(Both::Part(Sole(2))));
+        assert_eq!(kept.iter().count(), 1);
+    }
+}
