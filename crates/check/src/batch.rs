@@ -4,16 +4,18 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use quorate_core::{Algorithm, Workload};
-
 use crate::draft::Draft;
 use crate::expand::Expander;
-use crate::findings::Findings;
+use crate::found::SHARES;
 use crate::visited::Visited;
 use crate::world::{Move, Reached, World};
 
+/// How many states are expanded against the same tables. Reports would be the same with any other
+/// number; with a larger one threads meet less often, with a smaller one caches are hit more often.
+pub(crate) const BATCH: usize = 4096;
+
 /// How many states a thread takes at a time.
-const SHARE: usize = 256;
+const SHARE: usize = BATCH / SHARES;
 
 /// States one after the other, without an allocation for each.
 #[derive(Debug, Default)]
@@ -120,9 +122,9 @@ pub(crate) struct Level<'a> {
 
 /// Expands the states in these places of the level; gives each one's crop as the number of a
 /// harvest and of a crop in it. Which thread did what shows in the harvests, but not in the crops
-/// nor in the order in which findings get into the tables.
-pub(crate) fn expand<A: Algorithm, W: Workload<A::Command, A::Event>>(
-    world: &mut World<'_, A, W>,
+/// nor in the order in which what was found out gets into the tables.
+pub(crate) fn expand(
+    world: &mut World<'_>,
     level: Level<'_>,
     places: Range<usize>,
 ) -> (Vec<Harvest>, Vec<(usize, usize)>) {
@@ -131,33 +133,21 @@ pub(crate) fn expand<A: Algorithm, W: Workload<A::Command, A::Event>>(
     let mut harvests = Vec::new();
     let mut todo: Vec<usize> = places.collect();
     while !todo.is_empty() {
-        let mut findings = Vec::new();
-        for (harvest, found) in share_out(world, level, &todo) {
+        for harvest in share_out(world, level, &todo) {
             for (number, crop) in harvest.crops.iter().enumerate() {
                 crops[crop.place - first] = (harvests.len(), number);
             }
             harvests.push(harvest);
-            findings.extend(found);
         }
-        findings.sort_unstable_by_key(|(share, _)| *share);
-        for (_, findings) in &mut findings {
-            findings.keep(world.scene, &mut world.tables);
-        }
+        world.keep_found();
         todo = harvests.iter_mut().flat_map(|harvest| harvest.deferred.drain(..)).collect();
         todo.sort_unstable();
     }
     (harvests, crops)
 }
 
-/// What one thread found, with the findings of each of its shares.
-type Reaped<A, W> = (Harvest, Vec<(usize, Findings<A, W>)>);
-
 /// Threads take one share after the other, so that a slow one does not keep the others waiting.
-fn share_out<A: Algorithm, W: Workload<A::Command, A::Event>>(
-    world: &World<'_, A, W>,
-    level: Level<'_>,
-    todo: &[usize],
-) -> Vec<Reaped<A, W>> {
+fn share_out(world: &World<'_>, level: Level<'_>, todo: &[usize]) -> Vec<Harvest> {
     let shares: Vec<_> = todo.chunks(SHARE).collect();
     let next = AtomicUsize::new(0);
     let reap = || reap(world, level, &shares, &next);
@@ -175,40 +165,32 @@ fn share_out<A: Algorithm, W: Workload<A::Command, A::Event>>(
     })
 }
 
-fn reap<A: Algorithm, W: Workload<A::Command, A::Event>>(
-    world: &World<'_, A, W>,
-    level: Level<'_>,
-    shares: &[&[usize]],
-    next: &AtomicUsize,
-) -> Reaped<A, W> {
+fn reap(world: &World<'_>, level: Level<'_>, shares: &[&[usize]], next: &AtomicUsize) -> Harvest {
     let mut expander = Expander::new(world);
     let mut harvest = Harvest::default();
-    let mut findings = Vec::new();
     let mut from = Draft::default();
     loop {
         let share = next.fetch_add(1, Ordering::Relaxed);
-        let Some(places) = shares.get(share) else { return (harvest, findings) };
+        let Some(places) = shares.get(share) else { return harvest };
+        expander.share = share;
         for &place in *places {
             let (row, fingerprint) = level.rows.get(place);
             from.copy(row, fingerprint);
             harvest.expand(&mut expander, level, place, &from);
         }
-        if expander.findings.missed > 0 {
-            findings.push((share, std::mem::replace(&mut expander.findings, Findings::new())));
-        }
     }
 }
 
 impl Harvest {
-    fn expand<A: Algorithm, W: Workload<A::Command, A::Event>>(
+    fn expand(
         &mut self,
-        expander: &mut Expander<'_, A, W>,
+        expander: &mut Expander<'_>,
         level: Level<'_>,
         place: usize,
         from: &Draft,
     ) {
         let (fresh_start, met_start) = (self.fresh.len(), self.met.len());
-        let missed = expander.findings.missed;
+        let missed = expander.missed;
         let (fresh, met) = (fresh_start..fresh_start, met_start..met_start);
         let mut crop =
             Crop { place, fresh, met, steps: 0, is_end: true, sideways: false, broken: None };
@@ -225,7 +207,7 @@ impl Harvest {
                 }
             }
         });
-        if expander.findings.missed > missed {
+        if expander.missed > missed {
             // What was gathered stays, unused: this happens rarely.
             self.deferred.push(place);
             return;

@@ -7,7 +7,7 @@
 //! the sum itself can collide: with n states about n²/2^65 times, which for the default bound of
 //! fifty million states is less than once in ten thousand searches.
 
-use crate::plan::Network;
+use crate::plan::{Network, Plan};
 use crate::tables::Route;
 
 /// Where in a row the number of users and monitor stands.
@@ -54,8 +54,23 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// The state in which nobody has come up, with these users and monitor, and these nodes.
+    ///
+    /// # Panics
+    /// If the plan allows more than 255 faults of a kind.
+    pub(crate) fn asleep(watch: u32, plan: &Plan, nodes: impl Iterator<Item = u32>) -> Self {
+        let mut row = vec![0; NODES];
+        row[WATCH] = watch;
+        row[BUDGET] = Limited::Crash.times(plan.crashes)
+            + Limited::Recovery.times(plan.recoveries)
+            + Limited::Loss.times(plan.losses)
+            + Limited::Duplicate.times(plan.duplicates);
+        row.extend(nodes);
+        Self::new(row)
+    }
+
     /// A state without messages.
-    pub(crate) fn new(row: Vec<u32>) -> Self {
+    fn new(row: Vec<u32>) -> Self {
         let fingerprint = row
             .iter()
             .enumerate()

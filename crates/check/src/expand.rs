@@ -1,20 +1,26 @@
 //! All steps out of a state.
 
-use quorate_core::{Algorithm, Liveness, NodeId, Workload};
+use hashbrown::HashSet;
+use quorate_core::{Liveness, NodeId};
+use rustc_hash::FxBuildHasher;
 
 use crate::draft::{BUDGET, Draft, Limited, NODES, WATCH};
-use crate::findings::Findings;
 use crate::plan::{Discards, Network, Start, Timers};
 use crate::reduce;
-use crate::tables::{Code, Deed, Heard, Presence, Tables};
+use crate::tables::{Code, Deed, Heard, Presence, Tables, pair};
 use crate::world::{Action, Move, Reached, World};
 
 /// Takes every step out of a state. Where the tables do not say what becomes of a step, it finds
 /// that out, leaves the step out and goes on with the next one: the state is to be expanded again
 /// when the findings are in the tables.
-pub(crate) struct Expander<'a, A: Algorithm, W> {
-    world: &'a World<'a, A, W>,
-    pub(crate) findings: Findings<A, W>,
+pub(crate) struct Expander<'a> {
+    world: &'a World<'a>,
+    /// The share of work that the state belongs to.
+    pub(crate) share: usize,
+    /// How often something was not known.
+    pub(crate) missed: u64,
+    deeds_asked: HashSet<u64, FxBuildHasher>,
+    heard_asked: HashSet<u64, FxBuildHasher>,
     /// The state with what was taken out of it for the step.
     base: Draft,
     /// The state after the step.
@@ -35,12 +41,19 @@ enum Done {
     Unknown,
 }
 
-impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
-    pub(crate) fn new(world: &'a World<'a, A, W>) -> Self {
-        let (base, after) = (Draft::default(), Draft::default());
-        let talking = vec![false; world.scene.count()];
-        let reduces = reduce::applies(world.plan);
-        Self { world, findings: Findings::new(), base, after, talking, reduces }
+impl<'a> Expander<'a> {
+    pub(crate) fn new(world: &'a World<'a>) -> Self {
+        Self {
+            world,
+            share: 0,
+            missed: 0,
+            deeds_asked: HashSet::default(),
+            heard_asked: HashSet::default(),
+            base: Draft::default(),
+            after: Draft::default(),
+            talking: vec![false; world.count],
+            reduces: reduce::applies(world.plan),
+        }
     }
 
     /// Visits everything that can happen next, always in the same order.
@@ -52,10 +65,10 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
             self.starts(from, visit);
         }
         self.deliveries(from, visit);
-        for node in 0..self.world.scene.count() {
+        for node in 0..self.world.count {
             self.command(from, node, visit);
         }
-        for node in 0..self.world.scene.count() {
+        for node in 0..self.world.count {
             self.words(from, node, visit);
             self.timers(from, node, visit);
         }
@@ -98,7 +111,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
 
     /// Nodes come up one by one, each with its user's first command.
     fn starts(&mut self, from: &Draft, visit: &mut impl FnMut(Move, Reached<'_>)) {
-        for node in 0..self.world.scene.count() {
+        for node in 0..self.world.count {
             if self.world.presence(&from.row, node) != Presence::Asleep {
                 continue;
             }
@@ -127,11 +140,11 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
         from: &Draft,
         visit: &mut impl FnMut(Move, Reached<'_>),
     ) -> bool {
-        let World { tables, .. } = self.world;
+        let World { tables, parts, .. } = self.world;
         let mail = self.world.mail();
         let claimed = |&place: &usize| {
             let to = tables.route(from.row[place]).to as usize;
-            reduce::is_claimed(tables, from.row[NODES + to], from.row[place])
+            parts.is_outdated(from.row[NODES + to], from.row[place])
         };
         let Some(place) = first_in_line(from, mail.start, mail.network, tables).find(claimed)
         else {
@@ -205,7 +218,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     /// Crashed nodes come up again; the detectors of the others notice, and their own will tell
     /// them who is down.
     fn recoveries(&mut self, from: &Draft, visit: &mut impl FnMut(Move, Reached<'_>)) {
-        let count = self.world.scene.count();
+        let count = self.world.count;
         for node in 0..count {
             if self.world.presence(&from.row, node) != Presence::Down {
                 continue;
@@ -213,7 +226,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
             self.base.copy(&from.row, from.fingerprint);
             self.base.spend(Limited::Recovery);
             let mut known = self.notice(node, Liveness::Up);
-            for other in (0..count).filter(|&other| A::LISTENS.liveness && other != node) {
+            for other in (0..count).filter(|&other| self.world.listens && other != node) {
                 if self.world.presence(&from.row, other) == Presence::Down {
                     known &= self.will_hear(node, other, Liveness::Down);
                 }
@@ -230,7 +243,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
         let mail = self.world.mail();
         let mortal = self.world.plan.mortal.as_ref();
         let spared = |node| mortal.is_some_and(|mortal| !mortal.contains(NodeId::at(node)));
-        for node in 0..self.world.scene.count() {
+        for node in 0..self.world.count {
             if self.world.presence(&from.row, node) != Presence::Up || spared(node) {
                 continue;
             }
@@ -275,7 +288,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     /// The detectors of all others notice that a node went or came. False if that is not known yet.
     fn notice(&mut self, node: usize, now: Liveness) -> bool {
         let mut known = true;
-        for other in (0..self.world.scene.count()).filter(|_| A::LISTENS.liveness) {
+        for other in (0..self.world.count).filter(|_| self.world.listens) {
             if other != node && self.world.presence(&self.base.row, other) != Presence::Down {
                 known &= self.will_hear(other, node, now);
             }
@@ -285,13 +298,13 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
 
     /// The detector of a node will tell it something. False if that is not known yet.
     fn will_hear(&mut self, node: usize, peer: usize, now: Liveness) -> bool {
-        let World { tables, scene, .. } = self.world;
+        let World { tables, .. } = self.world;
         let (local, code) = (self.base.row[NODES + node], Code::noticed(NodeId::at(peer), now));
         match tables.deeds(local, code) {
             Some([deed]) => self.base.set(NODES + node, deed.local),
             Some(_) => unreachable!("a detector does not choose"),
             None => {
-                self.findings.find_deeds(scene, tables, local, code);
+                self.find_deeds(local, code);
                 return false;
             }
         }
@@ -306,10 +319,10 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
         code: Code,
         visit: &mut impl FnMut(Move, Reached<'_>),
     ) {
-        let World { tables, scene, .. } = self.world;
+        let World { tables, .. } = self.world;
         let local = self.base.row[NODES + node];
         let Some(deeds) = tables.deeds(local, code) else {
-            return self.findings.find_deeds(scene, tables, local, code);
+            return self.find_deeds(local, code);
         };
         for (way, deed) in deeds.iter().enumerate() {
             if way + 1 == deeds.len() {
@@ -343,7 +356,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
             Some(Heard::Fine(watch)) => self.after.set(WATCH, watch),
             Some(Heard::Broken(violation)) => return Done::Broken(violation),
             None => {
-                self.findings.find_heard(tables, watch, tale);
+                self.find_heard(watch, tale);
                 return Done::Unknown;
             }
         }
@@ -351,14 +364,34 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     }
 }
 
+impl Expander<'_> {
+    /// Finds out what a node makes of a cause, unless that was asked before.
+    #[cold]
+    fn find_deeds(&mut self, local: u32, code: Code) {
+        self.missed += 1;
+        if self.deeds_asked.insert(pair(local, code.0)) {
+            self.world.parts.find_deeds(self.share, local, code);
+        }
+    }
+
+    /// Finds out what users and monitor make of a tale, unless that was asked before.
+    #[cold]
+    fn find_heard(&mut self, watch: u32, tale: u32) {
+        self.missed += 1;
+        if self.heard_asked.insert(pair(watch, tale)) {
+            self.world.parts.find_heard(self.share, watch, tale);
+        }
+    }
+}
+
 /// The places of the messages that can arrive next: one of each kind or, with links that keep the
 /// order, the first one on each link.
-fn first_in_line<'a, A: Algorithm, W: Workload<A::Command, A::Event>>(
+fn first_in_line<'a>(
     from: &'a Draft,
     start: usize,
     network: Network,
-    tables: &'a Tables<A, W>,
-) -> impl Iterator<Item = usize> + use<'a, A, W> {
+    tables: &'a Tables,
+) -> impl Iterator<Item = usize> + use<'a> {
     let row = &from.row;
     (start..row.len()).filter(move |&place| {
         place == start

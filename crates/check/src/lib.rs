@@ -52,9 +52,11 @@ mod choices;
 mod debts;
 mod draft;
 mod expand;
-mod findings;
+mod found;
 mod intern;
 mod local;
+mod nodes;
+mod parts;
 mod plan;
 mod reduce;
 mod replay;
@@ -71,9 +73,12 @@ use quorate_core::{Algorithm, NodeId, Scene, Violation, Workload};
 pub use plan::{Discards, Network, Plan, Reduction, Start, Timers};
 pub use report::{Counterexample, Outcome, Progress, Report};
 
+use local::Setting;
 use replay::Replay;
 use search::{Search, Verdict};
 use seeds::Seed;
+use tables::WatchFacts;
+use visited::Visited;
 use world::{Move, World};
 
 /// Explores everything that the plan allows. Tells `progress` now and then how far it has come.
@@ -87,13 +92,18 @@ pub fn check<A: Algorithm, W: Workload<A::Command, A::Event>>(
     plan: &Plan,
     progress: &mut dyn FnMut(&Progress),
 ) -> Report {
-    let mut world = World::new(scene, plan);
-    let seeds = match seeds::sow(&mut world, users) {
+    let boot = |me, incarnation, stable| scene.boot(me, incarnation, stable);
+    let setting = Setting { topology: &scene.topology, boot: &boot };
+    explore(parts::world(setting, users.clone(), scene.monitor(), plan), progress)
+}
+
+/// Explores a world of which nothing is known yet.
+fn explore(mut world: World<'_>, progress: &mut dyn FnMut(&Progress)) -> Report {
+    let seeds = match seeds::sow(&mut world) {
         Ok(seeds) => seeds,
         Err((moves, violation)) => {
             let violation = world.tables.violations[violation].clone();
-            let asleep = world.asleep(users);
-            let mut replay = Replay::new(&world, &asleep);
+            let mut replay = Replay::new(&world);
             replay.run(&moves, moves.len());
             let trace = replay.broken(&violation);
             let outcome = Outcome::Violated(Counterexample { violation, trace });
@@ -108,29 +118,20 @@ pub fn check<A: Algorithm, W: Workload<A::Command, A::Event>>(
         if let Verdict::LinksNeeded = verdict {
             continue;
         }
-        if matches!(verdict, Verdict::Holds) && reduce::applies(plan) {
+        if matches!(verdict, Verdict::Holds) && reduce::applies(world.plan) {
             reduce::verify(&mut world);
         }
-        let path = |state| visited.path(state);
-        let outcome = outcome(&mut world, users, &seeds, verdict, path);
+        let outcome = outcome(&world, &seeds, verdict, &visited);
         return Report { states: visited.len() as u64, transitions, depth, outcome };
     }
     unreachable!("a search with links does not need them")
 }
 
-fn outcome<A: Algorithm, W: Workload<A::Command, A::Event>>(
-    world: &mut World<'_, A, W>,
-    users: &W,
-    seeds: &[Seed],
-    verdict: Verdict,
-    path: impl Fn(u32) -> Vec<u64>,
-) -> Outcome {
-    let asleep = world.asleep(users);
-    let world = &*world;
+fn outcome(world: &World<'_>, seeds: &[Seed], verdict: Verdict, visited: &Visited) -> Outcome {
     let replay = |state, last: Option<Move>| {
-        let (mut moves, before) = replay::moves(world, seeds, &path(state));
+        let (mut moves, before) = replay::moves(world, seeds, &visited.path(state));
         moves.extend(last);
-        let mut replay = Replay::new(world, &asleep);
+        let mut replay = Replay::new(world);
         replay.run(&moves, before);
         replay
     };
@@ -143,12 +144,12 @@ fn outcome<A: Algorithm, W: Workload<A::Command, A::Event>>(
             Outcome::Violated(Counterexample { violation, trace })
         }
         Verdict::BadEnd(state, watch) => {
-            let facts = world.tables.watch(watch);
-            let violation = facts.settled.clone().err().unwrap_or_else(unpaid);
-            let owed = world.tables.owed(watch);
-            let trace = replay(state, None).settled(owed.unwrap_or(NodeId::at(0)), &violation);
+            let WatchFacts { settled, owed_first, .. } = world.tables.watch(watch);
+            let violation = settled.clone().err().unwrap_or_else(unpaid);
+            let trace =
+                replay(state, None).settled(owed_first.unwrap_or(NodeId::at(0)), &violation);
             let found = Counterexample { violation, trace };
-            if owed.is_some() { Outcome::Deadlock(found) } else { Outcome::Violated(found) }
+            if owed_first.is_some() { Outcome::Deadlock(found) } else { Outcome::Violated(found) }
         }
         Verdict::Unpayable(state, watch, node) => {
             let settled = world.tables.watch(watch).settled.clone();

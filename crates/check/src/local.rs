@@ -1,30 +1,37 @@
 //! One node of the explored system, and what it makes of whatever happens to it.
 
 use quorate_core::trace::Recorder;
-use quorate_core::{
-    Algorithm, Choices, Ctx, Effect, Input, Liveness, NodeId, Protocol, Scene, Sink, Time,
-};
+use quorate_core::{Choices, Ctx, Effect, Input, Liveness, NodeId, Protocol, Sink, Time, Topology};
+
+/// What the nodes of a run have in common.
+pub(crate) struct Setting<'a, P: Protocol> {
+    /// Who can talk to whom.
+    pub(crate) topology: &'a Topology,
+    /// Makes the state of a node before its start: who it is, how often it came up before, and what
+    /// it persisted.
+    pub(crate) boot: &'a (dyn Fn(NodeId, u32, Option<P::Stable>) -> P + Sync),
+}
 
 /// Everything that belongs to one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Local<A: Algorithm> {
+pub(crate) struct Local<P: Protocol> {
     pub(crate) me: NodeId,
-    pub(crate) life: Life<A>,
+    pub(crate) life: Life<P>,
     incarnation: u32,
-    stable: Option<A::Stable>,
+    stable: Option<P::Stable>,
     /// The timers that are set, in order.
-    pub(crate) timers: Vec<A::Timer>,
+    pub(crate) timers: Vec<P::Timer>,
     /// What the failure detector has not told it yet: by peer, and for each peer in order.
     pub(crate) words: Vec<(NodeId, Liveness)>,
 }
 
 /// Is a node there?
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Life<A> {
+pub(crate) enum Life<P> {
     /// It has not come up yet.
     Asleep,
     /// It is in this state.
-    Up(A),
+    Up(P),
     /// It has crashed.
     Down,
 }
@@ -38,13 +45,13 @@ pub(crate) struct Envelope<M> {
 }
 
 /// What can happen to a node.
-#[derive(Clone, Debug)]
-pub(crate) enum Cause<A: Algorithm> {
+#[derive(Debug)]
+pub(crate) enum Cause<'a, P: Protocol> {
     Start,
     Recover,
     Crash,
-    Command(A::Command),
-    Message(Envelope<A::Msg>),
+    Command(&'a P::Command),
+    Message(&'a Envelope<P::Msg>),
     /// The timer in this position fires.
     Timer(usize),
     /// The detector's word in this position arrives.
@@ -64,18 +71,18 @@ pub(crate) enum News<C, E> {
 
 /// What a node makes of a cause.
 #[derive(Clone, Debug)]
-pub(crate) struct Response<A: Algorithm> {
+pub(crate) struct Response<P: Protocol> {
     /// The node afterwards.
-    pub(crate) local: Local<A>,
+    pub(crate) local: Local<P>,
     /// What it sent, each with the number of the sending.
-    pub(crate) sends: Vec<(u64, Envelope<A::Msg>)>,
+    pub(crate) sends: Vec<(u64, Envelope<P::Msg>)>,
     /// What is to be told, in order.
-    pub(crate) news: Vec<News<A::Command, A::Event>>,
+    pub(crate) news: Vec<News<P::Command, P::Event>>,
     /// It had no effects at all.
     pub(crate) silent: bool,
 }
 
-impl<A: Algorithm> Local<A> {
+impl<P: Protocol> Local<P> {
     /// The node before it comes up.
     pub(crate) fn asleep(me: NodeId) -> Self {
         let (timers, words) = (Vec::new(), Vec::new());
@@ -86,12 +93,12 @@ impl<A: Algorithm> Local<A> {
     /// so far.
     pub(crate) fn respond(
         &self,
-        scene: &Scene<A>,
-        cause: &Cause<A>,
+        setting: &Setting<'_, P>,
+        cause: Cause<'_, P>,
         choices: &mut dyn Choices,
         sent: u64,
         recorder: Option<&mut Recorder>,
-    ) -> Option<Response<A>> {
+    ) -> Option<Response<P>> {
         let mut local = self.clone();
         let mut news = Vec::new();
         let input = match cause {
@@ -103,8 +110,8 @@ impl<A: Algorithm> Local<A> {
                 return Some(Response { local, sends: Vec::new(), news, silent: true });
             }
             Cause::Noticed(peer, now) => {
-                let place = local.words.partition_point(|(other, _)| other <= peer);
-                local.words.insert(place, (*peer, *now));
+                let place = local.words.partition_point(|(other, _)| *other <= peer);
+                local.words.insert(place, (peer, now));
                 return Some(Response { local, sends: Vec::new(), news, silent: true });
             }
             Cause::Recover => {
@@ -120,25 +127,25 @@ impl<A: Algorithm> Local<A> {
             Cause::Message(Envelope { from, msg, .. }) => {
                 Input::Message { from: *from, msg: msg.clone() }
             }
-            Cause::Timer(place) => Input::Timer(local.timers.remove(*place)),
+            Cause::Timer(place) => Input::Timer(local.timers.remove(place)),
             Cause::Word(place) => {
-                let (peer, now) = local.words.remove(*place);
+                let (peer, now) = local.words.remove(place);
                 Input::Liveness { peer, now }
             }
         };
-        local.take_in(scene, input, choices, Notes { effects: Vec::new(), sent, recorder }, news)
+        local.take_in(setting, input, choices, Notes { effects: Vec::new(), sent, recorder }, news)
     }
 
     fn take_in(
         mut self,
-        scene: &Scene<A>,
-        input: Input<A>,
+        setting: &Setting<'_, P>,
+        input: Input<P>,
         choices: &mut dyn Choices,
-        mut notes: Notes<'_, A>,
-        news: Vec<News<A::Command, A::Event>>,
-    ) -> Option<Response<A>> {
+        mut notes: Notes<'_, P>,
+        news: Vec<News<P::Command, P::Event>>,
+    ) -> Option<Response<P>> {
         if matches!(input, Input::Start) {
-            self.life = Life::Up(scene.boot(self.me, self.incarnation, self.stable.clone()));
+            self.life = Life::Up((setting.boot)(self.me, self.incarnation, self.stable.clone()));
         }
         let Life::Up(protocol) = &mut self.life else { panic!("{input:?} at a node not there") };
         let before = matches!(input, Input::Command(_)).then(|| protocol.clone());
@@ -154,16 +161,16 @@ impl<A: Algorithm> Local<A> {
             }
             return None;
         }
-        Some(self.carry_out(scene, notes.effects, sent, news))
+        Some(self.carry_out(setting, notes.effects, sent, news))
     }
 
     fn carry_out(
         mut self,
-        scene: &Scene<A>,
-        effects: Vec<Effect<A>>,
+        setting: &Setting<'_, P>,
+        effects: Vec<Effect<P>>,
         mut sent: u64,
-        mut news: Vec<News<A::Command, A::Event>>,
-    ) -> Response<A> {
+        mut news: Vec<News<P::Command, P::Event>>,
+    ) -> Response<P> {
         let from = self.me;
         let mut sends = Vec::new();
         let silent = effects.is_empty();
@@ -189,7 +196,7 @@ impl<A: Algorithm> Local<A> {
             }
         }
         for (_, Envelope { to, msg, .. }) in &sends {
-            let linked = scene.topology.link(from, *to).is_some();
+            let linked = setting.topology.link(from, *to).is_some();
             assert!(linked, "node {from} sends {msg:?} to node {to}, which is not its neighbour");
         }
         Response { local: self, sends, news, silent }

@@ -1,9 +1,8 @@
 //! A run, executed once more to be written down.
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
-use quorate_core::{Algorithm, Liveness, NodeId, Span, Time, Violation, Workload};
+use quorate_core::{Liveness, NodeId, Span, Time, Violation};
 
-use crate::choices::Script;
 use crate::draft::{Draft, NODES};
 use crate::expand::Expander;
 use crate::seeds::Seed;
@@ -12,11 +11,7 @@ use crate::world::{Action, Move, Reached, World};
 
 /// The steps of the run through states with these fingerprints, and how many of them come before
 /// its beginning.
-pub(crate) fn moves<A: Algorithm, W: Workload<A::Command, A::Event>>(
-    world: &World<'_, A, W>,
-    seeds: &[Seed],
-    path: &[u64],
-) -> (Vec<Move>, usize) {
+pub(crate) fn moves(world: &World<'_>, seeds: &[Seed], path: &[u64]) -> (Vec<Move>, usize) {
     let mut expander = Expander::new(world);
     let seed = seeds.iter().find(|seed| seed.draft.fingerprint == path[0]);
     let Seed { mut draft, mut moves } = seed.expect("a path begins at the beginning").clone();
@@ -37,8 +32,8 @@ pub(crate) fn moves<A: Algorithm, W: Workload<A::Command, A::Event>>(
 }
 
 /// Writes runs down.
-pub(crate) struct Replay<'a, A: Algorithm, W> {
-    world: &'a World<'a, A, W>,
+pub(crate) struct Replay<'a> {
+    world: &'a World<'a>,
     now: Time,
     /// The numbers of the nodes' states.
     nodes: Vec<u32>,
@@ -50,14 +45,14 @@ pub(crate) struct Replay<'a, A: Algorithm, W> {
     records: Vec<Record>,
 }
 
-impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
-    /// A run that begins with this state, in which nobody has come up.
-    pub(crate) fn new(world: &'a World<'a, A, W>, asleep: &Draft) -> Self {
+impl<'a> Replay<'a> {
+    /// A run in which nobody has come up yet.
+    pub(crate) fn new(world: &'a World<'a>) -> Self {
         Self {
             world,
             now: Time::ZERO,
-            nodes: asleep.row[NODES..].to_vec(),
-            sent: vec![0; asleep.row.len() - NODES],
+            nodes: world.asleep.row[NODES..].to_vec(),
+            sent: vec![0; world.count],
             flights: Vec::new(),
             recorder: Recorder::new(),
             records: Vec::new(),
@@ -89,7 +84,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
     }
 
     fn take(&mut self, step: Move) {
-        let tables = &self.world.tables;
+        let World { tables, parts, .. } = self.world;
         match step.action {
             Action::Start(node) => {
                 self.happen(node, Code::START, step.way, Happening::Start);
@@ -104,13 +99,14 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
                 self.happen(node, Code::message(message), step.way, Happening::Receive(parcel));
             }
             Action::Word(node, place) => {
-                let (peer, now) = tables.locals[self.nodes[node]].words[place as usize];
-                self.happen(node, Code::word(place), step.way, Happening::Liveness(peer, now));
+                let words = &tables.local(self.nodes[node]).words;
+                let word = words.iter().find(|word| word.place == place).expect(KNOWN);
+                let input = Happening::Liveness(NodeId::at(word.peer), word.now);
+                self.happen(node, Code::word(place), step.way, input);
             }
             Action::Timer(node, place) => {
-                let timer = tables.locals[self.nodes[node]].timers[place as usize];
-                let timer = Happening::Timer(format!("{timer:?}"));
-                self.happen(node, Code::timer(place), step.way, timer);
+                let timer = format!("{:?}", parts.timer(self.nodes[node], place));
+                self.happen(node, Code::timer(place), step.way, Happening::Timer(timer));
             }
             Action::Recover(node) => self.recover(node, step.way),
             Action::Crash(node) => self.crash(node),
@@ -127,14 +123,14 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
     }
 
     fn command(&mut self, node: usize, command: u32, way: usize) {
-        let text = format!("{:?}", self.world.tables.commands[command]);
+        let text = format!("{:?}", self.world.parts.command(command));
         self.happen(node, Code::command(command), way, Happening::Command(text));
     }
 
     fn recover(&mut self, node: usize, way: usize) {
         self.notice(node, Liveness::Up);
         for other in 0..self.nodes.len() {
-            if A::LISTENS.liveness && other != node && self.presence(other) == Presence::Down {
+            if self.world.listens && other != node && self.presence(other) == Presence::Down {
                 self.will_hear(node, other, Liveness::Down);
             }
         }
@@ -154,21 +150,15 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
 
     /// Something happens to a node and has the effects of one of its deeds.
     fn happen(&mut self, node: usize, code: Code, way: usize, input: Happening) {
-        let World { tables, scene, .. } = self.world;
+        let World { tables, parts, .. } = self.world;
         let local = self.nodes[node];
         let deed = &tables.deeds(local, code).expect(KNOWN)[way];
         self.recorder.begin(self.now, NodeId::at(node), input);
-        let response = tables.locals[local].respond(
-            scene,
-            &tables.cause(code),
-            &mut Script(tables.choices(deed)),
-            self.sent[node],
-            Some(&mut self.recorder),
-        );
+        let (choices, sent) = (tables.choices(deed), self.sent[node]);
+        let ids = parts.repeat((local, code), choices, sent, &mut self.recorder);
         self.records.extend(self.recorder.end());
         self.nodes[node] = deed.local;
-        let ids = response.expect(KNOWN).sends.into_iter().map(|(id, _)| id);
-        for (id, &message) in ids.zip(tables.sends(deed)) {
+        for (id, &message) in ids.into_iter().zip(tables.sends(deed)) {
             self.sent[node] = id;
             if self.presence(tables.route(message).to as usize) == Presence::Down {
                 self.lose(message, self.parcel(id, message));
@@ -192,8 +182,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
     }
 
     fn parcel(&self, id: u64, message: u32) -> Parcel {
-        let envelope = &self.world.tables.messages[message];
-        Parcel::new(envelope.from, id, &envelope.msg)
+        self.world.parts.parcel(message, id)
     }
 
     fn presence(&self, node: usize) -> Presence {
@@ -202,7 +191,7 @@ impl<'a, A: Algorithm, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
 
     fn notice(&mut self, node: usize, now: Liveness) {
         for other in 0..self.nodes.len() {
-            if A::LISTENS.liveness && other != node && self.presence(other) != Presence::Down {
+            if self.world.listens && other != node && self.presence(other) != Presence::Down {
                 self.will_hear(other, node, now);
             }
         }

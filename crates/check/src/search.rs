@@ -1,18 +1,14 @@
 //! Breadth first, level by level: the first violation found has the shortest run.
 
-use quorate_core::{Algorithm, NodeId, Workload};
+use quorate_core::NodeId;
 
-use crate::batch::{self, Crop, Harvest, Level, Rows};
+use crate::batch::{self, BATCH, Crop, Harvest, Level, Rows};
 use crate::debts::Links;
 use crate::draft::WATCH;
 use crate::report::Progress;
 use crate::seeds::Seed;
 use crate::visited::{NONE, Visited};
 use crate::world::{Move, World};
-
-/// How many states are expanded against the same tables. Reports would be the same with any other
-/// number; with a larger one threads meet less often, with a smaller one caches are hit more often.
-const BATCH: usize = 4096;
 
 /// Debts are kept as bits of a word.
 const NODES_MAX: usize = 64;
@@ -35,8 +31,8 @@ pub(crate) enum Verdict {
 }
 
 /// A search under way.
-pub(crate) struct Search<'s, 'w, A: Algorithm, W> {
-    world: &'s mut World<'w, A, W>,
+pub(crate) struct Search<'s, 'w> {
+    world: &'s mut World<'w>,
     pub(crate) visited: Visited,
     level: Rows,
     next: Rows,
@@ -45,9 +41,9 @@ pub(crate) struct Search<'s, 'w, A: Algorithm, W> {
     pub(crate) depth: u32,
 }
 
-impl<'s, 'w, A: Algorithm, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W> {
+impl<'s, 'w> Search<'s, 'w> {
     /// A search that has not begun.
-    pub(crate) fn new(world: &'s mut World<'w, A, W>, with_links: bool) -> Self {
+    pub(crate) fn new(world: &'s mut World<'w>, with_links: bool) -> Self {
         Self {
             world,
             visited: Visited::default(),
@@ -137,7 +133,7 @@ impl<'s, 'w, A: Algorithm, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, 
         }
         // Without links sideways or back, every run comes to an end, and each end was judged.
         let debts_in_doubt = crop.sideways || (crop.is_end && facts.owed != 0);
-        let judged_later = self.links.is_some() || self.world.scene.count() > NODES_MAX;
+        let judged_later = self.links.is_some() || self.world.count > NODES_MAX;
         (debts_in_doubt && !judged_later).then_some(Verdict::LinksNeeded)
     }
 

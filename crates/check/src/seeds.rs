@@ -1,7 +1,5 @@
 //! The states in which runs begin.
 
-use quorate_core::{Algorithm, Workload};
-
 use crate::draft::Draft;
 use crate::expand::Expander;
 use crate::plan::Start;
@@ -18,24 +16,19 @@ pub(crate) struct Seed {
 ///
 /// # Errors
 /// The steps that break a property before the beginning, and the number of the violation.
-pub(crate) fn sow<A: Algorithm, W: Workload<A::Command, A::Event>>(
-    world: &mut World<'_, A, W>,
-    users: &W,
-) -> Result<Vec<Seed>, (Vec<Move>, u32)> {
-    let asleep = world.asleep(users);
+pub(crate) fn sow(world: &mut World<'_>) -> Result<Vec<Seed>, (Vec<Move>, u32)> {
     loop {
         let mut expander = Expander::new(world);
-        let seeds = try_to_sow(&mut expander, &asleep, world.plan.start, world.scene.count());
-        let mut findings = expander.findings;
-        if findings.missed == 0 {
+        let seeds = try_to_sow(&mut expander, &world.asleep, world.plan.start, world.count);
+        if expander.missed == 0 {
             return seeds;
         }
-        findings.keep(world.scene, &mut world.tables);
+        world.keep_found();
     }
 }
 
-fn try_to_sow<A: Algorithm, W: Workload<A::Command, A::Event>>(
-    expander: &mut Expander<'_, A, W>,
+fn try_to_sow(
+    expander: &mut Expander<'_>,
     asleep: &Draft,
     start: Start,
     count: usize,

@@ -1,17 +1,16 @@
-//! The parts of states, and what becomes of them.
+//! What becomes of the parts of states, in numbers.
 //!
 //! A step changes few parts of a state: one node, some messages, now and then what users and
 //! monitor know. There are few different parts compared with states, so each is kept once and named
-//! by a number, and what a node makes of a cause is found out once and then looked up.
+//! by a number, and what a node makes of a cause is found out once and then looked up here. The
+//! parts themselves are kept elsewhere ([`Parts`](crate::parts::Parts)): whoever searches needs
+//! only their numbers, and so the search is compiled once and not for every protocol.
 
 use hashbrown::HashMap;
-use quorate_core::{Algorithm, Family, Liveness, Monitor, NodeId, Scene, Violation, Workload};
+use quorate_core::{Liveness, NodeId, NodeSet, Violation};
 use rustc_hash::FxBuildHasher;
 
-use crate::findings::Way;
 use crate::intern::Interner;
-use crate::local::{Cause, Envelope, Life, Local, Response};
-use crate::watch::{Tale, Watch};
 
 /// Numbers of parts stay below this, so that a [`Code`] has room for its kind.
 pub(crate) const PAYLOAD_MAX: u32 = 1 << 28;
@@ -48,7 +47,15 @@ impl Code {
 
     /// The message that arrives, if this is what happens.
     pub(crate) fn as_message(self) -> Option<u32> {
-        (self.0 / PAYLOAD_MAX == 4).then_some(self.0 % PAYLOAD_MAX)
+        (self.kind() == 4).then_some(self.payload())
+    }
+
+    pub(crate) const fn kind(self) -> u32 {
+        self.0 / PAYLOAD_MAX
+    }
+
+    pub(crate) const fn payload(self) -> u32 {
+        self.0 % PAYLOAD_MAX
     }
 
     pub(crate) const fn noticed(peer: NodeId, now: Liveness) -> Self {
@@ -83,6 +90,18 @@ pub(crate) struct Word {
     pub(crate) now: Liveness,
 }
 
+impl Word {
+    /// The words that can be told next, of all that are to be told: by peer, and for each in order.
+    pub(crate) fn next(words: &[(NodeId, Liveness)]) -> Vec<Self> {
+        let first = |place: usize| place == 0 || words[place - 1].0 != words[place].0;
+        let word = |place: usize| {
+            let (peer, now) = words[place];
+            Self { place: place as u32, peer: peer.index(), now }
+        };
+        (0..words.len()).filter(|&place| first(place)).map(word).collect()
+    }
+}
+
 /// Where a message comes from and goes to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
@@ -98,8 +117,23 @@ pub(crate) struct WatchFacts {
     pub(crate) commands: Vec<Option<u32>>,
     /// The nodes to which something is owed; those beyond the 64th are left out.
     pub(crate) owed: u64,
+    /// The first node to which something is owed, also beyond the 64th.
+    pub(crate) owed_first: Option<NodeId>,
     /// What the monitor says if this is the end.
     pub(crate) settled: Result<(), Violation>,
+}
+
+impl WatchFacts {
+    /// What there is to know of users with these commands, and of a monitor that says this.
+    pub(crate) fn new(
+        commands: Vec<Option<u32>>,
+        owed: &NodeSet,
+        settled: Result<(), Violation>,
+    ) -> Self {
+        let bits = owed.iter().filter(|node| node.index() < 64);
+        let bits = bits.fold(0, |bits, node| bits | 1 << node.index());
+        Self { commands, owed: bits, owed_first: owed.iter().next(), settled }
+    }
 }
 
 /// What a node makes of a cause, in numbers.
@@ -114,6 +148,16 @@ pub(crate) struct Deed {
     choices: (u32, u32),
 }
 
+/// A deed that is to be kept.
+#[derive(Debug)]
+pub(crate) struct NewDeed {
+    pub(crate) local: u32,
+    pub(crate) tale: Option<u32>,
+    pub(crate) silent: bool,
+    pub(crate) sends: Vec<u32>,
+    pub(crate) choices: Vec<u32>,
+}
+
 /// What users and monitor make of a tale.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Heard {
@@ -123,16 +167,12 @@ pub(crate) enum Heard {
     Broken(u32),
 }
 
-/// All parts that were met, and all that is known about them.
-pub(crate) struct Tables<A: Algorithm, W> {
-    pub(crate) locals: Interner<Local<A>>,
-    local_facts: Vec<LocalFacts>,
-    pub(crate) messages: Interner<Envelope<A::Msg>>,
+/// All that is known about the parts that were met.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    locals: Vec<LocalFacts>,
     routes: Vec<Route>,
-    pub(crate) commands: Interner<A::Command>,
-    pub(crate) tales: Interner<Tale<A::Command, A::Event>>,
-    pub(crate) watches: Interner<Watch<W, <A::Family as Family>::Monitor>>,
-    watch_facts: Vec<WatchFacts>,
+    watches: Vec<WatchFacts>,
     pub(crate) violations: Interner<Violation>,
     deeds: Vec<Deed>,
     sends: Vec<u32>,
@@ -142,30 +182,10 @@ pub(crate) struct Tables<A: Algorithm, W> {
     heard_known: HashMap<u64, Heard, FxBuildHasher>,
 }
 
-impl<A: Algorithm, W: Workload<A::Command, A::Event>> Tables<A, W> {
-    /// Tables in which nothing stands yet.
-    pub(crate) fn new() -> Self {
-        Self {
-            locals: Interner::default(),
-            local_facts: Vec::new(),
-            messages: Interner::default(),
-            routes: Vec::new(),
-            commands: Interner::default(),
-            tales: Interner::default(),
-            watches: Interner::default(),
-            watch_facts: Vec::new(),
-            violations: Interner::default(),
-            deeds: Vec::new(),
-            sends: Vec::new(),
-            choices: Vec::new(),
-            deeds_known: HashMap::default(),
-            heard_known: HashMap::default(),
-        }
-    }
-
+impl Tables {
     /// What is to be known of a node's state.
     pub(crate) fn local(&self, local: u32) -> &LocalFacts {
-        &self.local_facts[local as usize]
+        &self.locals[local as usize]
     }
 
     /// What is to be known of a message.
@@ -175,12 +195,7 @@ impl<A: Algorithm, W: Workload<A::Command, A::Event>> Tables<A, W> {
 
     /// What is to be known of users and monitor.
     pub(crate) fn watch(&self, watch: u32) -> &WatchFacts {
-        &self.watch_facts[watch as usize]
-    }
-
-    /// The first node to which something is owed.
-    pub(crate) fn owed(&self, watch: u32) -> Option<NodeId> {
-        self.watches[watch].monitor.owed().iter().next()
+        &self.watches[watch as usize]
     }
 
     /// What a node in this state makes of a cause, if that is known: nothing if it refuses, else
@@ -212,117 +227,43 @@ impl<A: Algorithm, W: Workload<A::Command, A::Event>> Tables<A, W> {
         &self.choices[deed.choices.0 as usize..deed.choices.1 as usize]
     }
 
-    /// The cause that a code stands for.
-    pub(crate) fn cause(&self, code: Code) -> Cause<A> {
-        let payload = code.0 % PAYLOAD_MAX;
-        let peer = NodeId::at(payload as usize);
-        match code.0 / PAYLOAD_MAX {
-            0 => Cause::Start,
-            1 => Cause::Recover,
-            2 => Cause::Crash,
-            3 => Cause::Command(self.commands[payload].clone()),
-            4 => Cause::Message(self.messages[payload].clone()),
-            5 => Cause::Timer(payload as usize),
-            6 => Cause::Word(payload as usize),
-            7 => Cause::Noticed(peer, Liveness::Up),
-            8 => Cause::Noticed(peer, Liveness::Down),
-            kind => unreachable!("no cause has the kind {kind}"),
-        }
+    /// The next new state of a node.
+    pub(crate) fn add_local(&mut self, facts: LocalFacts) {
+        self.locals.push(facts);
     }
 
-    /// The number of a node's state.
-    pub(crate) fn add_local(&mut self, local: Local<A>) -> u32 {
-        let presence = match local.life {
-            Life::Asleep => Presence::Asleep,
-            Life::Up(_) => Presence::Up,
-            Life::Down => Presence::Down,
-        };
-        let words = local.words.iter().enumerate().filter_map(|(place, &(peer, now))| {
-            let first = place == 0 || local.words[place - 1].0 != peer;
-            first.then_some(Word { place: place as u32, peer: peer.index(), now })
-        });
-        let words = words.collect();
-        let facts = LocalFacts { presence, timers: local.timers.len() as u32, words };
-        let (number, new) = self.locals.number(local);
-        if new {
-            self.local_facts.push(facts);
-        }
-        number
+    /// The next new message.
+    pub(crate) fn add_route(&mut self, route: Route) {
+        self.routes.push(route);
     }
 
-    /// The number of users and monitor.
-    pub(crate) fn add_watch(
-        &mut self,
-        count: usize,
-        watch: Watch<W, <A::Family as Family>::Monitor>,
-    ) -> u32 {
-        let command = |node| watch.users.next(node).map(|(command, _)| command);
-        let commands: Vec<_> = NodeId::first(count).map(command).collect();
-        let owed = watch.monitor.owed();
-        let bits = owed.iter().filter(|node| node.index() < 64);
-        let owed = bits.fold(0, |owed, node| owed | 1 << node.index());
-        let settled = watch.monitor.settle();
-        let (number, new) = self.watches.number(watch);
-        if new {
-            let known = &mut self.commands;
-            let commands = commands.into_iter().map(|c| c.map(|c| known.number(c).0)).collect();
-            self.watch_facts.push(WatchFacts { commands, owed, settled });
-        }
-        number
+    /// The next new state of users and monitor.
+    pub(crate) fn add_watch(&mut self, facts: WatchFacts) {
+        self.watches.push(facts);
     }
 
-    /// Keeps what a node makes of a cause.
-    pub(crate) fn add_deeds(&mut self, scene: &Scene<A>, key: u64, ways: Vec<Way<A>>) {
-        if self.deeds_known.contains_key(&key) {
-            return;
-        }
+    /// Keeps what a node makes of a cause, which was not known: one deed for each way to choose.
+    pub(crate) fn add_deeds(&mut self, local: u32, code: Code, deeds: Vec<NewDeed>) {
         let start = self.deeds.len() as u32;
-        for Way { choices, response } in ways {
-            let Response { local, sends, news, silent } = response;
-            let at = local.me;
-            let local = self.add_local(local);
-            let tale = (!news.is_empty()).then(|| self.tales.number(Tale { at, news }).0);
-            let sends_start = self.sends.len() as u32;
-            for (_, envelope) in sends {
-                let message = self.add_message(scene, envelope);
-                self.sends.push(message);
-            }
-            let sends = (sends_start, self.sends.len() as u32);
-            let choices_start = self.choices.len() as u32;
-            self.choices.extend(choices);
-            let choices = (choices_start, self.choices.len() as u32);
+        for NewDeed { local, tale, silent, sends, choices } in deeds {
+            let sends = append(&mut self.sends, &sends);
+            let choices = append(&mut self.choices, &choices);
             self.deeds.push(Deed { local, tale, silent, sends, choices });
         }
-        self.deeds_known.insert(key, (start, self.deeds.len() as u32));
+        self.deeds_known.insert(pair(local, code.0), (start, self.deeds.len() as u32));
     }
 
-    fn add_message(&mut self, scene: &Scene<A>, envelope: Envelope<A::Msg>) -> u32 {
-        let link = scene.topology.link(envelope.from, envelope.to).expect("only neighbours send");
-        let (from, to) = (envelope.from.index() as u32, envelope.to.index() as u32);
-        let route = Route { from, to, link: link as u32 };
-        let (number, new) = self.messages.number(envelope);
-        if new {
-            self.routes.push(route);
-        }
-        number
+    /// Keeps what users and monitor make of a tale, which was not known.
+    pub(crate) fn add_heard(&mut self, watch: u32, tale: u32, heard: Heard) {
+        self.heard_known.insert(pair(watch, tale), heard);
     }
+}
 
-    /// Keeps what users and monitor make of a tale.
-    pub(crate) fn add_heard(
-        &mut self,
-        count: usize,
-        key: u64,
-        heard: Result<Watch<W, <A::Family as Family>::Monitor>, Violation>,
-    ) {
-        if self.heard_known.contains_key(&key) {
-            return;
-        }
-        let heard = match heard {
-            Ok(watch) => Heard::Fine(self.add_watch(count, watch)),
-            Err(violation) => Heard::Broken(self.violations.number(violation).0),
-        };
-        self.heard_known.insert(key, heard);
-    }
+/// Appends numbers to others; where they stand then.
+fn append(all: &mut Vec<u32>, more: &[u32]) -> (u32, u32) {
+    let start = all.len() as u32;
+    all.extend_from_slice(more);
+    (start, all.len() as u32)
 }
 
 /// The key of a part and what happens to it.
