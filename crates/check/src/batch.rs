@@ -52,9 +52,9 @@ impl Rows {
     }
 }
 
-/// What one thread found in its part of a batch.
+/// What came of the states that one thread expanded.
 #[derive(Debug, Default)]
-pub(crate) struct Harvest {
+pub(crate) struct Expansions {
     /// States that were not met before this batch; the same one may stand here twice.
     pub(crate) fresh: Rows,
     /// Whether each of them is reached by a fault.
@@ -62,7 +62,7 @@ pub(crate) struct Harvest {
     /// States that were met before and are reached without a fault, if links are asked for.
     pub(crate) met: Vec<u32>,
     /// One for each state that was expanded.
-    pub(crate) crops: Vec<Crop>,
+    pub(crate) each: Vec<Expansion>,
     /// Places of states that must be expanded again.
     deferred: Vec<usize>,
     recent: Recent,
@@ -92,7 +92,7 @@ impl Recent {
 
 /// What came of one state.
 #[derive(Clone, Debug)]
-pub(crate) struct Crop {
+pub(crate) struct Expansion {
     place: usize,
     /// Its part of the fresh states.
     pub(crate) fresh: Range<usize>,
@@ -120,68 +120,74 @@ pub(crate) struct Level<'a> {
     pub(crate) with_links: bool,
 }
 
-/// Expands the states in these places of the level; gives each one's crop as the number of a
-/// harvest and of a crop in it. Which thread did what shows in the harvests, but not in the crops
+/// Expands the states in these places of the level. Gives what each thread did, and where in it the
+/// expansion of each state stands. Which thread did what shows there, but neither in an expansion
 /// nor in the order in which what was found out gets into the tables.
 pub(crate) fn expand(
     world: &mut World<'_>,
     level: Level<'_>,
     places: Range<usize>,
-) -> (Vec<Harvest>, Vec<(usize, usize)>) {
+) -> (Vec<Expansions>, Vec<(usize, usize)>) {
     let first = places.start;
-    let mut crops = vec![(0, 0); places.len()];
-    let mut harvests = Vec::new();
+    let mut found_in = vec![(0, 0); places.len()];
+    let mut by_thread: Vec<Expansions> = Vec::new();
     let mut todo: Vec<usize> = places.collect();
     while !todo.is_empty() {
-        for harvest in share_out(world, level, &todo) {
-            for (number, crop) in harvest.crops.iter().enumerate() {
-                crops[crop.place - first] = (harvests.len(), number);
+        for expansions in share_out(world, level, &todo) {
+            for (number, expansion) in expansions.each.iter().enumerate() {
+                found_in[expansion.place - first] = (by_thread.len(), number);
             }
-            harvests.push(harvest);
+            by_thread.push(expansions);
         }
         world.keep_found();
-        todo = harvests.iter_mut().flat_map(|harvest| harvest.deferred.drain(..)).collect();
+        todo = by_thread.iter_mut().flat_map(|done| done.deferred.drain(..)).collect();
         todo.sort_unstable();
     }
-    (harvests, crops)
+    (by_thread, found_in)
 }
 
 /// Threads take one share after the other, so that a slow one does not keep the others waiting.
-fn share_out(world: &World<'_>, level: Level<'_>, todo: &[usize]) -> Vec<Harvest> {
+fn share_out(world: &World<'_>, level: Level<'_>, todo: &[usize]) -> Vec<Expansions> {
     let shares: Vec<_> = todo.chunks(SHARE).collect();
     let next = AtomicUsize::new(0);
-    let reap = || reap(world, level, &shares, &next);
+    let work = || work(world, level, &shares, &next);
     let helpers = world.plan.threads.min(shares.len()).saturating_sub(1);
     if helpers == 0 {
-        return vec![reap()];
+        return vec![work()];
     }
     std::thread::scope(|scope| {
-        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(reap)).collect();
-        let mut reaped = vec![reap()];
+        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
+        let mut done = vec![work()];
         for helper in helpers {
-            reaped.push(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            done.push(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
-        reaped
+        done
     })
 }
 
-fn reap(world: &World<'_>, level: Level<'_>, shares: &[&[usize]], next: &AtomicUsize) -> Harvest {
+/// Expands one share of the states after the other, until none is left.
+fn work(
+    world: &World<'_>,
+    level: Level<'_>,
+    shares: &[&[usize]],
+    next: &AtomicUsize,
+) -> Expansions {
     let mut expander = Expander::new(world);
-    let mut harvest = Harvest::default();
+    let mut expansions = Expansions::default();
     let mut from = Draft::default();
     loop {
         let share = next.fetch_add(1, Ordering::Relaxed);
-        let Some(places) = shares.get(share) else { return harvest };
+        let Some(places) = shares.get(share) else { return expansions };
         expander.share = share;
         for &place in *places {
             let (row, fingerprint) = level.rows.get(place);
             from.copy(row, fingerprint);
-            harvest.expand(&mut expander, level, place, &from);
+            expansions.expand(&mut expander, level, place, &from);
         }
     }
 }
 
-impl Harvest {
+impl Expansions {
     fn expand(
         &mut self,
         expander: &mut Expander<'_>,
@@ -192,18 +198,18 @@ impl Harvest {
         let (fresh_start, met_start) = (self.fresh.len(), self.met.len());
         let missed = expander.missed;
         let (fresh, met) = (fresh_start..fresh_start, met_start..met_start);
-        let mut crop =
-            Crop { place, fresh, met, steps: 0, is_end: true, sideways: false, broken: None };
+        let mut expansion =
+            Expansion { place, fresh, met, steps: 0, is_end: true, sideways: false, broken: None };
         expander.expand(from, &mut |step, reached| {
-            if crop.broken.is_some() {
+            if expansion.broken.is_some() {
                 return;
             }
-            crop.is_end &= step.action.is_fault();
+            expansion.is_end &= step.action.is_fault();
             match reached {
-                Reached::Violation(violation) => crop.broken = Some((step, violation)),
+                Reached::Violation(violation) => expansion.broken = Some((step, violation)),
                 Reached::State(draft) => {
-                    crop.steps += 1;
-                    self.gather(level, draft, step.action.is_fault(), &mut crop.sideways);
+                    expansion.steps += 1;
+                    self.gather(level, draft, step.action.is_fault(), &mut expansion.sideways);
                 }
             }
         });
@@ -212,9 +218,9 @@ impl Harvest {
             self.deferred.push(place);
             return;
         }
-        crop.fresh.end = self.fresh.len();
-        crop.met.end = self.met.len();
-        self.crops.push(crop);
+        expansion.fresh.end = self.fresh.len();
+        expansion.met.end = self.met.len();
+        self.each.push(expansion);
     }
 
     fn gather(&mut self, level: Level<'_>, draft: &Draft, by_fault: bool, sideways: &mut bool) {

@@ -4,10 +4,10 @@ use hashbrown::HashSet;
 use quorate_core::{Liveness, NodeId};
 use rustc_hash::FxBuildHasher;
 
-use crate::draft::{BUDGET, Draft, Limited, NODES, WATCH};
+use crate::draft::{AUDIENCE, BUDGET, Draft, Limited, NODES};
 use crate::plan::{Discards, Network, Start, Timers};
 use crate::reduce;
-use crate::tables::{Code, Deed, Heard, Presence, Tables, pair};
+use crate::tables::{Code, Heard, Presence, Response, Tables, pair};
 use crate::world::{Action, Move, Reached, World};
 
 /// Takes every step out of a state. Where the tables do not say what becomes of a step, it finds
@@ -19,7 +19,7 @@ pub(crate) struct Expander<'a> {
     pub(crate) share: usize,
     /// How often something was not known.
     pub(crate) missed: u64,
-    deeds_asked: HashSet<u64, FxBuildHasher>,
+    responses_asked: HashSet<u64, FxBuildHasher>,
     heard_asked: HashSet<u64, FxBuildHasher>,
     /// The state with what was taken out of it for the step.
     base: Draft,
@@ -47,7 +47,7 @@ impl<'a> Expander<'a> {
             world,
             share: 0,
             missed: 0,
-            deeds_asked: HashSet::default(),
+            responses_asked: HashSet::default(),
             heard_asked: HashSet::default(),
             base: Draft::default(),
             after: Draft::default(),
@@ -102,7 +102,9 @@ impl<'a> Expander<'a> {
         node: usize,
         visit: &mut impl FnMut(Move, Reached<'_>),
     ) {
-        let Some(command) = self.world.tables.watch(from.row[WATCH]).commands[node] else { return };
+        let Some(command) = self.world.tables.audience(from.row[AUDIENCE]).commands[node] else {
+            return;
+        };
         if self.world.presence(&from.row, node) == Presence::Up {
             self.base.copy(&from.row, from.fingerprint);
             self.branch(Action::Command(node, command), node, Code::command(command), visit);
@@ -140,11 +142,11 @@ impl<'a> Expander<'a> {
         from: &Draft,
         visit: &mut impl FnMut(Move, Reached<'_>),
     ) -> bool {
-        let World { tables, parts, .. } = self.world;
+        let World { tables, .. } = self.world;
         let mail = self.world.mail();
         let claimed = |&place: &usize| {
             let to = tables.route(from.row[place]).to as usize;
-            parts.is_outdated(from.row[NODES + to], from.row[place])
+            self.world.is_outdated(from.row[NODES + to], from.row[place])
         };
         let Some(place) = first_in_line(from, mail.start, mail.network, tables).find(claimed)
         else {
@@ -169,10 +171,10 @@ impl<'a> Expander<'a> {
             let to = route.to as usize;
             let (local, code) = (from.row[NODES + to], Code::message(message));
             let is_up = tables.local(local).presence == Presence::Up;
-            let idle = |deed: &Deed| deed.local == local && deed.silent;
+            let idle = |response: &Response| response.local == local && response.silent;
             if plan.discards == Discards::Ignore
                 && is_up
-                && tables.deeds(local, code).is_some_and(|ways| ways.iter().all(idle))
+                && tables.responses(local, code).is_some_and(|ways| ways.iter().all(idle))
             {
                 continue;
             }
@@ -188,12 +190,12 @@ impl<'a> Expander<'a> {
     /// The detector's words to a node arrive. In a synchronous system the detector waits until it
     /// can be sure, and that is longer than the last message of the crashed node takes.
     fn words(&mut self, from: &Draft, node: usize, visit: &mut impl FnMut(Move, Reached<'_>)) {
-        let facts = self.world.tables.local(from.row[NODES + node]);
-        if facts.presence != Presence::Up {
+        let summary = self.world.tables.local(from.row[NODES + node]);
+        if summary.presence != Presence::Up {
             return;
         }
         let synchronous = self.world.plan.timers == Timers::WhenQuiet;
-        for word in &facts.words {
+        for word in &summary.words {
             if synchronous && word.now == Liveness::Down && self.talking[word.peer] {
                 continue;
             }
@@ -208,8 +210,8 @@ impl<'a> Expander<'a> {
         if synchronous && self.talking.contains(&true) {
             return;
         }
-        let facts = self.world.tables.local(from.row[NODES + node]);
-        for place in 0..facts.timers {
+        let summary = self.world.tables.local(from.row[NODES + node]);
+        for place in 0..summary.timers {
             self.base.copy(&from.row, from.fingerprint);
             self.branch(Action::Timer(node, place), node, Code::timer(place), visit);
         }
@@ -300,11 +302,11 @@ impl<'a> Expander<'a> {
     fn will_hear(&mut self, node: usize, peer: usize, now: Liveness) -> bool {
         let World { tables, .. } = self.world;
         let (local, code) = (self.base.row[NODES + node], Code::noticed(NodeId::at(peer), now));
-        match tables.deeds(local, code) {
-            Some([deed]) => self.base.set(NODES + node, deed.local),
+        match tables.responses(local, code) {
+            Some([response]) => self.base.set(NODES + node, response.local),
             Some(_) => unreachable!("a detector does not choose"),
             None => {
-                self.find_deeds(local, code);
+                self.find_responses(local, code);
                 return false;
             }
         }
@@ -321,17 +323,17 @@ impl<'a> Expander<'a> {
     ) {
         let World { tables, .. } = self.world;
         let local = self.base.row[NODES + node];
-        let Some(deeds) = tables.deeds(local, code) else {
-            return self.find_deeds(local, code);
+        let Some(responses) = tables.responses(local, code) else {
+            return self.find_responses(local, code);
         };
-        for (way, deed) in deeds.iter().enumerate() {
-            if way + 1 == deeds.len() {
+        for (way, response) in responses.iter().enumerate() {
+            if way + 1 == responses.len() {
                 std::mem::swap(&mut self.base, &mut self.after);
             } else {
                 self.after.copy(&self.base.row, self.base.fingerprint);
             }
             let step = Move { action, way, command: None };
-            match self.apply(node, deed) {
+            match self.apply(node, response) {
                 Done::Fully => visit(step, Reached::State(&self.after)),
                 Done::Broken(violation) => visit(step, Reached::Violation(violation)),
                 Done::Unknown => {}
@@ -339,24 +341,24 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn apply(&mut self, node: usize, deed: &Deed) -> Done {
+    fn apply(&mut self, node: usize, response: &Response) -> Done {
         let tables = &self.world.tables;
         let mail = self.world.mail();
-        self.after.set(NODES + node, deed.local);
-        for &message in tables.sends(deed) {
+        self.after.set(NODES + node, response.local);
+        for &message in tables.sends(response) {
             // What is sent to a crashed node is as good as lost.
             let to = tables.route(message).to as usize;
             if self.world.presence(&self.after.row, to) != Presence::Down {
                 mail.put(&mut self.after, message, |message| tables.route(message));
             }
         }
-        let Some(tale) = deed.tale else { return Done::Fully };
-        let watch = self.after.row[WATCH];
-        match tables.heard(watch, tale) {
-            Some(Heard::Fine(watch)) => self.after.set(WATCH, watch),
+        let Some(news) = response.news else { return Done::Fully };
+        let audience = self.after.row[AUDIENCE];
+        match tables.heard(audience, news) {
+            Some(Heard::Fine(audience)) => self.after.set(AUDIENCE, audience),
             Some(Heard::Broken(violation)) => return Done::Broken(violation),
             None => {
-                self.find_heard(watch, tale);
+                self.find_heard(audience, news);
                 return Done::Unknown;
             }
         }
@@ -367,19 +369,19 @@ impl<'a> Expander<'a> {
 impl Expander<'_> {
     /// Finds out what a node makes of a cause, unless that was asked before.
     #[cold]
-    fn find_deeds(&mut self, local: u32, code: Code) {
+    fn find_responses(&mut self, local: u32, code: Code) {
         self.missed += 1;
-        if self.deeds_asked.insert(pair(local, code.0)) {
-            self.world.parts.find_deeds(self.share, local, code);
+        if self.responses_asked.insert(pair(local, code.0)) {
+            self.world.pieces.find_responses(self.share, local, code);
         }
     }
 
-    /// Finds out what users and monitor make of a tale, unless that was asked before.
+    /// Finds out what an audience makes of news, unless that was asked before.
     #[cold]
-    fn find_heard(&mut self, watch: u32, tale: u32) {
+    fn find_heard(&mut self, audience: u32, news: u32) {
         self.missed += 1;
-        if self.heard_asked.insert(pair(watch, tale)) {
-            self.world.parts.find_heard(self.share, watch, tale);
+        if self.heard_asked.insert(pair(audience, news)) {
+            self.world.pieces.find_heard(self.share, audience, news);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What was found out while the tables can only be read, until it is put into them.
+//! Things found out while the tables can only be read, until they are put into them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,11 +8,11 @@ pub(crate) const SHARES: usize = 16;
 /// Things that were found out, apart for each share of the work, so that they can be put into the
 /// tables in an order that does not depend on who did which share.
 #[derive(Debug)]
-pub(crate) struct Found<T>([Mutex<Vec<T>>; SHARES]);
+pub(crate) struct Found<T>(Vec<Mutex<Vec<T>>>);
 
 impl<T> Default for Found<T> {
     fn default() -> Self {
-        Self(std::array::from_fn(|_| Mutex::default()))
+        Self((0..SHARES).map(|_| Mutex::default()).collect())
     }
 }
 

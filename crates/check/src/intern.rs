@@ -56,8 +56,8 @@ impl Numbers {
             return (number, false);
         }
         // The upper bits serve to tell the kinds of causes apart.
-        let number = u32::try_from(hashes.len()).expect("fewer than 2^32 parts");
-        assert!(number < crate::tables::PAYLOAD_MAX, "more different parts than can be numbered");
+        let number = u32::try_from(hashes.len()).expect("fewer than 2^32 pieces");
+        assert!(number < crate::tables::PAYLOAD_MAX, "more different pieces than can be numbered");
         hashes.push(hash);
         table.insert_unique(hash, number, |&number| hashes[number as usize]);
         (number, true)

@@ -25,8 +25,8 @@
 //! ```
 //!
 //! # How it works
-//! A state is a row of small numbers, each of which names a part: one node with its timers, one
-//! message, the users with the monitor. Every part is kept once. What a node makes of a message is
+//! A state is a row of small numbers, each of which names a piece: one node with its timers, one
+//! message, the users with the monitor. Every piece is kept once. What a node makes of a message is
 //! computed once and looked up from then on, so that a step of the search costs a few look-ups and
 //! no allocation, however elaborate the protocol is. Of visited states only 64-bit fingerprints
 //! are kept, with twenty to thirty bytes for each; a counterexample is found again by executing its
@@ -47,7 +47,9 @@
 //! that only a fault would cancel is a starvation. A recovery that the plan allows, on the other
 //! hand, may be relied upon.
 
+mod audience;
 mod batch;
+mod beginnings;
 mod choices;
 mod debts;
 mod draft;
@@ -56,16 +58,14 @@ mod found;
 mod intern;
 mod local;
 mod nodes;
-mod parts;
+mod pieces;
 mod plan;
 mod reduce;
 mod replay;
 mod report;
 mod search;
-mod seeds;
 mod tables;
 mod visited;
-mod watch;
 mod world;
 
 use quorate_core::{Algorithm, NodeId, Scene, Violation, Workload};
@@ -73,11 +73,11 @@ use quorate_core::{Algorithm, NodeId, Scene, Violation, Workload};
 pub use plan::{Discards, Network, Plan, Reduction, Start, Timers};
 pub use report::{Counterexample, Outcome, Progress, Report};
 
+use beginnings::Beginning;
 use local::Setting;
 use replay::Replay;
 use search::{Search, Verdict};
-use seeds::Seed;
-use tables::WatchFacts;
+use tables::AudienceSummary;
 use visited::Visited;
 use world::{Move, World};
 
@@ -85,7 +85,8 @@ use world::{Move, World};
 ///
 /// # Panics
 /// If a protocol breaks its contract: its own invariants, a refusal with effects, a message to a
-/// node that is not a neighbour, a claim that a message is outdated which is not. If the plan allows more than 255 faults of a kind.
+/// node that is not a neighbour, a claim that a message is outdated which is not. If the plan allows
+/// more than 255 faults of a kind.
 pub fn check<A: Algorithm, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: &W,
@@ -94,13 +95,13 @@ pub fn check<A: Algorithm, W: Workload<A::Command, A::Event>>(
 ) -> Report {
     let boot = |me, incarnation, stable| scene.boot(me, incarnation, stable);
     let setting = Setting { topology: &scene.topology, boot: &boot };
-    explore(parts::world(setting, users.clone(), scene.monitor(), plan), progress)
+    explore(pieces::world(setting, users.clone(), scene.monitor(), plan), progress)
 }
 
 /// Explores a world of which nothing is known yet.
 fn explore(mut world: World<'_>, progress: &mut dyn FnMut(&Progress)) -> Report {
-    let seeds = match seeds::sow(&mut world) {
-        Ok(seeds) => seeds,
+    let beginnings = match beginnings::all(&mut world) {
+        Ok(beginnings) => beginnings,
         Err((moves, violation)) => {
             let violation = world.tables.violations[violation].clone();
             let mut replay = Replay::new(&world);
@@ -113,7 +114,7 @@ fn explore(mut world: World<'_>, progress: &mut dyn FnMut(&Progress)) -> Report 
     // Links cost memory and are seldom needed; if they are, that shows early.
     for with_links in [false, true] {
         let mut search = Search::new(&mut world, with_links);
-        let verdict = search.run(&seeds, progress);
+        let verdict = search.run(&beginnings, progress);
         let (visited, transitions, depth) = (search.visited, search.transitions, search.depth);
         if let Verdict::LinksNeeded = verdict {
             continue;
@@ -121,15 +122,20 @@ fn explore(mut world: World<'_>, progress: &mut dyn FnMut(&Progress)) -> Report 
         if matches!(verdict, Verdict::Holds) && reduce::applies(world.plan) {
             reduce::verify(&mut world);
         }
-        let outcome = outcome(&world, &seeds, verdict, &visited);
+        let outcome = outcome(&world, &beginnings, verdict, &visited);
         return Report { states: visited.len() as u64, transitions, depth, outcome };
     }
     unreachable!("a search with links does not need them")
 }
 
-fn outcome(world: &World<'_>, seeds: &[Seed], verdict: Verdict, visited: &Visited) -> Outcome {
+fn outcome(
+    world: &World<'_>,
+    beginnings: &[Beginning],
+    verdict: Verdict,
+    visited: &Visited,
+) -> Outcome {
     let replay = |state, last: Option<Move>| {
-        let (mut moves, before) = replay::moves(world, seeds, &visited.path(state));
+        let (mut moves, before) = replay::moves(world, beginnings, &visited.path(state));
         moves.extend(last);
         let mut replay = Replay::new(world);
         replay.run(&moves, before);
@@ -143,16 +149,16 @@ fn outcome(world: &World<'_>, seeds: &[Seed], verdict: Verdict, visited: &Visite
             let trace = replay(state, Some(step)).broken(&violation);
             Outcome::Violated(Counterexample { violation, trace })
         }
-        Verdict::BadEnd(state, watch) => {
-            let WatchFacts { settled, owed_first, .. } = world.tables.watch(watch);
+        Verdict::BadEnd(state, audience) => {
+            let AudienceSummary { settled, owed_first, .. } = world.tables.audience(audience);
             let violation = settled.clone().err().unwrap_or_else(unpaid);
             let trace =
                 replay(state, None).settled(owed_first.unwrap_or(NodeId::at(0)), &violation);
             let found = Counterexample { violation, trace };
             if owed_first.is_some() { Outcome::Deadlock(found) } else { Outcome::Violated(found) }
         }
-        Verdict::Unpayable(state, watch, node) => {
-            let settled = world.tables.watch(watch).settled.clone();
+        Verdict::Unpayable(state, audience, node) => {
+            let settled = world.tables.audience(audience).settled.clone();
             let violation = settled.err().unwrap_or_else(unpaid);
             let trace = replay(state, None).settled(node, &violation);
             Outcome::Starvation(Counterexample { violation, trace })

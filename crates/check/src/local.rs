@@ -16,7 +16,7 @@ pub(crate) struct Setting<'a, P: Protocol> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Local<P: Protocol> {
     pub(crate) me: NodeId,
-    pub(crate) life: Life<P>,
+    pub(crate) state: State<P>,
     incarnation: u32,
     stable: Option<P::Stable>,
     /// The timers that are set, in order.
@@ -25,12 +25,12 @@ pub(crate) struct Local<P: Protocol> {
     pub(crate) words: Vec<(NodeId, Liveness)>,
 }
 
-/// Is a node there?
+/// The state of a node's protocol, if the node is there.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Life<P> {
+pub(crate) enum State<P> {
     /// It has not come up yet.
     Asleep,
-    /// It is in this state.
+    /// It is there.
     Up(P),
     /// It has crashed.
     Down,
@@ -60,11 +60,11 @@ pub(crate) enum Cause<'a, P: Protocol> {
     Noticed(NodeId, Liveness),
 }
 
-/// Something that users and monitors are told of.
+/// A fact, as monitors are told it, to be kept.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum News<C, E> {
-    Gave(C),
-    Told(E),
+pub(crate) enum KeptFact<C, E> {
+    Command(C),
+    Event(E),
     Crashed,
     Recovered,
 }
@@ -76,8 +76,8 @@ pub(crate) struct Response<P: Protocol> {
     pub(crate) local: Local<P>,
     /// What it sent, each with the number of the sending.
     pub(crate) sends: Vec<(u64, Envelope<P::Msg>)>,
-    /// What is to be told, in order.
-    pub(crate) news: Vec<News<P::Command, P::Event>>,
+    /// What its audience is told, in order.
+    pub(crate) facts: Vec<KeptFact<P::Command, P::Event>>,
     /// It had no effects at all.
     pub(crate) silent: bool,
 }
@@ -86,7 +86,7 @@ impl<P: Protocol> Local<P> {
     /// The node before it comes up.
     pub(crate) fn asleep(me: NodeId) -> Self {
         let (timers, words) = (Vec::new(), Vec::new());
-        Self { me, life: Life::Asleep, incarnation: 0, stable: None, timers, words }
+        Self { me, state: State::Asleep, incarnation: 0, stable: None, timers, words }
     }
 
     /// What the node makes of a cause; none if it refuses the command. `sent` counts its sendings
@@ -100,28 +100,28 @@ impl<P: Protocol> Local<P> {
         recorder: Option<&mut Recorder>,
     ) -> Option<Response<P>> {
         let mut local = self.clone();
-        let mut news = Vec::new();
+        let mut facts = Vec::new();
         let input = match cause {
             Cause::Crash => {
-                local.life = Life::Down;
+                local.state = State::Down;
                 local.timers.clear();
                 local.words.clear();
-                let news = [News::Crashed].into();
-                return Some(Response { local, sends: Vec::new(), news, silent: true });
+                let facts = [KeptFact::Crashed].into();
+                return Some(Response { local, sends: Vec::new(), facts, silent: true });
             }
             Cause::Noticed(peer, now) => {
                 let place = local.words.partition_point(|(other, _)| *other <= peer);
                 local.words.insert(place, (peer, now));
-                return Some(Response { local, sends: Vec::new(), news, silent: true });
+                return Some(Response { local, sends: Vec::new(), facts, silent: true });
             }
             Cause::Recover => {
                 local.incarnation += 1;
-                news.push(News::Recovered);
+                facts.push(KeptFact::Recovered);
                 Input::Start
             }
             Cause::Start => Input::Start,
             Cause::Command(command) => {
-                news.push(News::Gave(command.clone()));
+                facts.push(KeptFact::Command(command.clone()));
                 Input::Command(command.clone())
             }
             Cause::Message(Envelope { from, msg, .. }) => {
@@ -133,7 +133,7 @@ impl<P: Protocol> Local<P> {
                 Input::Liveness { peer, now }
             }
         };
-        local.take_in(setting, input, choices, Notes { effects: Vec::new(), sent, recorder }, news)
+        local.take_in(setting, input, choices, Notes { effects: Vec::new(), sent, recorder }, facts)
     }
 
     fn take_in(
@@ -142,12 +142,12 @@ impl<P: Protocol> Local<P> {
         input: Input<P>,
         choices: &mut dyn Choices,
         mut notes: Notes<'_, P>,
-        news: Vec<News<P::Command, P::Event>>,
+        facts: Vec<KeptFact<P::Command, P::Event>>,
     ) -> Option<Response<P>> {
         if matches!(input, Input::Start) {
-            self.life = Life::Up((setting.boot)(self.me, self.incarnation, self.stable.clone()));
+            self.state = State::Up((setting.boot)(self.me, self.incarnation, self.stable.clone()));
         }
-        let Life::Up(protocol) = &mut self.life else { panic!("{input:?} at a node not there") };
+        let State::Up(protocol) = &mut self.state else { panic!("{input:?} at a node not there") };
         let before = matches!(input, Input::Command(_)).then(|| protocol.clone());
         let sent = notes.sent;
         let mut cx = Ctx::new(self.me, Time::ZERO, choices, &mut notes);
@@ -161,7 +161,7 @@ impl<P: Protocol> Local<P> {
             }
             return None;
         }
-        Some(self.carry_out(setting, notes.effects, sent, news))
+        Some(self.carry_out(setting, notes.effects, sent, facts))
     }
 
     fn carry_out(
@@ -169,7 +169,7 @@ impl<P: Protocol> Local<P> {
         setting: &Setting<'_, P>,
         effects: Vec<Effect<P>>,
         mut sent: u64,
-        mut news: Vec<News<P::Command, P::Event>>,
+        mut facts: Vec<KeptFact<P::Command, P::Event>>,
     ) -> Response<P> {
         let from = self.me;
         let mut sends = Vec::new();
@@ -192,14 +192,14 @@ impl<P: Protocol> Local<P> {
                 }
                 Effect::CancelTimer(timer) => self.timers.retain(|&other| other != timer),
                 Effect::Persist(stable) => self.stable = Some(stable),
-                Effect::Emit(event) => news.push(News::Told(event)),
+                Effect::Emit(event) => facts.push(KeptFact::Event(event)),
             }
         }
         for (_, Envelope { to, msg, .. }) in &sends {
             let linked = setting.topology.link(from, *to).is_some();
             assert!(linked, "node {from} sends {msg:?} to node {to}, which is not its neighbour");
         }
-        Response { local: self, sends, news, silent }
+        Response { local: self, sends, facts, silent }
     }
 }
 

@@ -4,30 +4,32 @@
 use quorate_core::trace::Recorder;
 use quorate_core::{Choices, Liveness, NodeId, Protocol};
 
+use crate::audience::News;
 use crate::choices::{Odometer, Script};
 use crate::found::Found;
 use crate::intern::Interner;
-use crate::local::{Cause, Envelope, Life, Local, Response, Setting};
-use crate::tables::{Code, LocalFacts, NewDeed, Presence, Route, Tables, Word};
-use crate::watch::Tale;
+use crate::local::{Cause, Envelope, Local, Response, Setting, State};
+use crate::tables::{Code, LocalSummary, NewResponse, Presence, Route, Tables, Word};
 
 /// All commands that users gave.
 pub(crate) type Commands<P> = Interner<<P as Protocol>::Command>;
-/// All that was told of steps.
-pub(crate) type Tales<P> = Interner<Tale<<P as Protocol>::Command, <P as Protocol>::Event>>;
+/// All news that were told.
+pub(crate) type NewsTold<P> = Interner<News<<P as Protocol>::Command, <P as Protocol>::Event>>;
 
 /// All nodes' states and all messages that were met.
 pub(crate) struct Nodes<'a, P: Protocol> {
     setting: Setting<'a, P>,
     pub(crate) locals: Interner<Local<P>>,
     pub(crate) messages: Interner<Envelope<P::Msg>>,
-    found: Found<Reaction<P>>,
+    found: Found<Responses<P>>,
 }
 
 /// What a node in this state makes of a cause.
-struct Reaction<P: Protocol> {
+struct Responses<P: Protocol> {
     local: u32,
     code: Code,
+    /// The cause is a message that the node claims to be outdated.
+    outdated: bool,
     /// The choices and what they lead to, for every way to choose.
     ways: Vec<(Vec<u32>, Response<P>)>,
 }
@@ -56,7 +58,8 @@ impl<'a, P: Protocol> Nodes<'a, P> {
                 break;
             }
         }
-        self.found.add(share, Reaction { local, code, ways });
+        let outdated = code.as_message().is_some_and(|message| self.is_outdated(local, message));
+        self.found.add(share, Responses { local, code, outdated, ways });
     }
 
     /// Repeats what a node in this state made of a cause with these choices, for the record; the
@@ -78,9 +81,9 @@ impl<'a, P: Protocol> Nodes<'a, P> {
     /// Does a node in this state claim that the message is outdated?
     pub(crate) fn is_outdated(&self, local: u32, message: u32) -> bool {
         let Envelope { from, msg, .. } = &self.messages[message];
-        match &self.locals[local].life {
-            Life::Up(node) => node.is_outdated(*from, msg),
-            Life::Asleep | Life::Down => false,
+        match &self.locals[local].state {
+            State::Up(node) => node.is_outdated(*from, msg),
+            State::Asleep | State::Down => false,
         }
     }
 
@@ -111,21 +114,21 @@ impl<'a, P: Protocol> Nodes<'a, P> {
     }
 
     /// Puts what was found out in a share into the tables.
-    pub(crate) fn keep(&mut self, share: usize, tales: &mut Tales<P>, tables: &mut Tables) {
-        for Reaction { local, code, ways } in self.found.take(share) {
-            if tables.deeds(local, code).is_some() {
+    pub(crate) fn keep(&mut self, share: usize, news: &mut NewsTold<P>, tables: &mut Tables) {
+        for Responses { local, code, outdated, ways } in self.found.take(share) {
+            if tables.responses(local, code).is_some() {
                 continue;
             }
-            let mut deeds = Vec::new();
-            for (choices, Response { local, sends, news, silent }) in ways {
+            let mut responses = Vec::new();
+            for (choices, Response { local, sends, facts, silent }) in ways {
                 let at = local.me;
                 let local = self.add(local, tables);
-                let tale = (!news.is_empty()).then(|| tales.number(Tale { at, news }).0);
+                let news = (!facts.is_empty()).then(|| news.number(News { at, facts }).0);
                 let message = |(_, envelope)| self.add_message(envelope, tables);
                 let sends = sends.into_iter().map(message).collect();
-                deeds.push(NewDeed { local, tale, silent, sends, choices });
+                responses.push(NewResponse { local, news, silent, outdated, sends, choices });
             }
-            tables.add_deeds(local, code, deeds);
+            tables.add_responses(local, code, responses);
         }
     }
 
@@ -134,14 +137,14 @@ impl<'a, P: Protocol> Nodes<'a, P> {
         let (number, new) = self.locals.number(local);
         if new {
             let local = &self.locals[number];
-            let presence = match local.life {
-                Life::Asleep => Presence::Asleep,
-                Life::Up(_) => Presence::Up,
-                Life::Down => Presence::Down,
+            let presence = match local.state {
+                State::Asleep => Presence::Asleep,
+                State::Up(_) => Presence::Up,
+                State::Down => Presence::Down,
             };
             let words = Word::next(&local.words);
             let timers = local.timers.len() as u32;
-            tables.add_local(LocalFacts { presence, timers, words });
+            tables.add_local(LocalSummary { presence, timers, words });
         }
         number
     }

@@ -29,11 +29,11 @@ pub(crate) fn applies(plan: &Plan) -> bool {
 /// # Panics
 /// At the first claim that is not true.
 pub(crate) fn verify(world: &mut World<'_>) {
-    let known = world.tables.deeds_all();
+    let known = world.tables.causes_known();
     let mut todo: Vec<_> = known
         .iter()
         .filter_map(|&(local, cause)| Some((local, cause.as_message()?)))
-        .filter(|&(local, message)| world.parts.is_outdated(local, message))
+        .filter(|&(local, message)| world.is_outdated(local, message))
         .collect();
     let mut seen = HashSet::<u64, FxBuildHasher>::default();
     while let Some((local, message)) = todo.pop() {
@@ -43,8 +43,8 @@ pub(crate) fn verify(world: &mut World<'_>) {
         assert_outdated(world, local, message);
         let first = known.partition_point(|&(other, _)| other < local);
         for &(_, cause) in known[first..].iter().take_while(|(other, _)| *other == local) {
-            let deeds = world.tables.deeds(local, cause).unwrap_or_default();
-            todo.extend(deeds.iter().map(|deed| (deed.local, message)));
+            let responses = world.tables.responses(local, cause).unwrap_or_default();
+            todo.extend(responses.iter().map(|response| (response.local, message)));
         }
     }
 }
@@ -52,17 +52,18 @@ pub(crate) fn verify(world: &mut World<'_>) {
 /// Asserts that the node claims the message to be outdated, and that nothing comes of it.
 fn assert_outdated(world: &mut World<'_>, local: u32, message: u32) {
     let cause = Code::message(message);
-    if world.tables.deeds(local, cause).is_none() {
-        world.parts.find_deeds(0, local, cause);
+    if world.tables.responses(local, cause).is_none() {
+        world.pieces.find_responses(0, local, cause);
         world.keep_found();
     }
-    let World { tables, parts, .. } = world;
-    let deeds = tables.deeds(local, cause).unwrap_or_default();
-    let nothing_happens = deeds.iter().all(|deed| deed.local == local && deed.silent);
+    let World { tables, pieces, .. } = world;
+    let responses = tables.responses(local, cause).unwrap_or_default();
+    let nothing_happens =
+        responses.iter().all(|response| response.local == local && response.silent);
     assert!(
-        parts.is_outdated(local, message) && nothing_happens,
+        tables.outdated(local, message) == Some(true) && nothing_happens,
         "{:?} was claimed to be outdated and is not, for {:?}",
-        parts.message(message),
-        parts.node(local)
+        pieces.message(message),
+        pieces.node(local)
     );
 }

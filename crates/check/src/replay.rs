@@ -3,18 +3,23 @@
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
 use quorate_core::{Liveness, NodeId, Span, Time, Violation};
 
+use crate::beginnings::Beginning;
 use crate::draft::{Draft, NODES};
 use crate::expand::Expander;
-use crate::seeds::Seed;
 use crate::tables::{Code, Presence};
 use crate::world::{Action, Move, Reached, World};
 
 /// The steps of the run through states with these fingerprints, and how many of them come before
 /// its beginning.
-pub(crate) fn moves(world: &World<'_>, seeds: &[Seed], path: &[u64]) -> (Vec<Move>, usize) {
+pub(crate) fn moves(
+    world: &World<'_>,
+    beginnings: &[Beginning],
+    path: &[u64],
+) -> (Vec<Move>, usize) {
     let mut expander = Expander::new(world);
-    let seed = seeds.iter().find(|seed| seed.draft.fingerprint == path[0]);
-    let Seed { mut draft, mut moves } = seed.expect("a path begins at the beginning").clone();
+    let beginning = beginnings.iter().find(|beginning| beginning.draft.fingerprint == path[0]);
+    let Beginning { mut draft, mut moves } =
+        beginning.expect("a path begins at the beginning").clone();
     let before = moves.len();
     for &fingerprint in &path[1..] {
         let mut found: Option<(Move, Draft)> = None;
@@ -84,7 +89,7 @@ impl<'a> Replay<'a> {
     }
 
     fn take(&mut self, step: Move) {
-        let World { tables, parts, .. } = self.world;
+        let World { tables, pieces, .. } = self.world;
         match step.action {
             Action::Start(node) => {
                 self.happen(node, Code::START, step.way, Happening::Start);
@@ -105,7 +110,7 @@ impl<'a> Replay<'a> {
                 self.happen(node, Code::word(place), step.way, input);
             }
             Action::Timer(node, place) => {
-                let timer = format!("{:?}", parts.timer(self.nodes[node], place));
+                let timer = format!("{:?}", pieces.timer(self.nodes[node], place));
                 self.happen(node, Code::timer(place), step.way, Happening::Timer(timer));
             }
             Action::Recover(node) => self.recover(node, step.way),
@@ -123,7 +128,7 @@ impl<'a> Replay<'a> {
     }
 
     fn command(&mut self, node: usize, command: u32, way: usize) {
-        let text = format!("{:?}", self.world.parts.command(command));
+        let text = format!("{:?}", self.world.pieces.command(command));
         self.happen(node, Code::command(command), way, Happening::Command(text));
     }
 
@@ -148,17 +153,17 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Something happens to a node and has the effects of one of its deeds.
+    /// Something happens to a node and has the effects of one of its responses.
     fn happen(&mut self, node: usize, code: Code, way: usize, input: Happening) {
-        let World { tables, parts, .. } = self.world;
+        let World { tables, pieces, .. } = self.world;
         let local = self.nodes[node];
-        let deed = &tables.deeds(local, code).expect(KNOWN)[way];
+        let response = &tables.responses(local, code).expect(KNOWN)[way];
         self.recorder.begin(self.now, NodeId::at(node), input);
-        let (choices, sent) = (tables.choices(deed), self.sent[node]);
-        let ids = parts.repeat((local, code), choices, sent, &mut self.recorder);
+        let (choices, sent) = (tables.choices(response), self.sent[node]);
+        let ids = pieces.repeat((local, code), choices, sent, &mut self.recorder);
         self.records.extend(self.recorder.end());
-        self.nodes[node] = deed.local;
-        for (id, &message) in ids.into_iter().zip(tables.sends(deed)) {
+        self.nodes[node] = response.local;
+        for (id, &message) in ids.into_iter().zip(tables.sends(response)) {
             self.sent[node] = id;
             if self.presence(tables.route(message).to as usize) == Presence::Down {
                 self.lose(message, self.parcel(id, message));
@@ -182,7 +187,7 @@ impl<'a> Replay<'a> {
     }
 
     fn parcel(&self, id: u64, message: u32) -> Parcel {
-        self.world.parts.parcel(message, id)
+        self.world.pieces.parcel(message, id)
     }
 
     fn presence(&self, node: usize) -> Presence {
@@ -199,8 +204,8 @@ impl<'a> Replay<'a> {
 
     fn will_hear(&mut self, node: usize, peer: usize, now: Liveness) {
         let code = Code::noticed(NodeId::at(peer), now);
-        let deeds = self.world.tables.deeds(self.nodes[node], code);
-        self.nodes[node] = deeds.expect(KNOWN)[0].local;
+        let responses = self.world.tables.responses(self.nodes[node], code);
+        self.nodes[node] = responses.expect(KNOWN)[0].local;
     }
 }
 

@@ -1,10 +1,10 @@
-//! What becomes of the parts of states, in numbers.
+//! What becomes of the pieces of states, in numbers.
 //!
-//! A step changes few parts of a state: one node, some messages, now and then what users and
-//! monitor know. There are few different parts compared with states, so each is kept once and named
-//! by a number, and what a node makes of a cause is found out once and then looked up here. The
-//! parts themselves are kept elsewhere ([`Parts`](crate::parts::Parts)): whoever searches needs
-//! only their numbers, and so the search is compiled once and not for every protocol.
+//! A step changes few pieces of a state: one node, some messages, now and then its audience. There
+//! are few different pieces compared with states, so each is kept once and named by a number, and
+//! what a node makes of a cause is found out once and then looked up here. The pieces themselves are
+//! kept elsewhere ([`Pieces`](crate::pieces::Pieces)): whoever searches needs only their numbers, and
+//! so the search is compiled once and not for every protocol.
 
 use hashbrown::HashMap;
 use quorate_core::{Liveness, NodeId, NodeSet, Violation};
@@ -12,7 +12,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::intern::Interner;
 
-/// Numbers of parts stay below this, so that a [`Code`] has room for its kind.
+/// Numbers of pieces stay below this, so that a [`Code`] has room for its kind.
 pub(crate) const PAYLOAD_MAX: u32 = 1 << 28;
 
 /// A cause in a word: four bits for its kind, the rest for a number.
@@ -74,7 +74,7 @@ pub(crate) enum Presence {
 
 /// What an expansion has to know of a node's state.
 #[derive(Debug)]
-pub(crate) struct LocalFacts {
+pub(crate) struct LocalSummary {
     pub(crate) presence: Presence,
     /// How many timers are set.
     pub(crate) timers: u32,
@@ -110,9 +110,9 @@ pub(crate) struct Route {
     pub(crate) link: u32,
 }
 
-/// What an expansion has to know of users and monitor.
+/// What an expansion has to know of an audience.
 #[derive(Debug)]
-pub(crate) struct WatchFacts {
+pub(crate) struct AudienceSummary {
     /// The next command of each node's user.
     pub(crate) commands: Vec<Option<u32>>,
     /// The nodes to which something is owed; those beyond the 64th are left out.
@@ -123,8 +123,8 @@ pub(crate) struct WatchFacts {
     pub(crate) settled: Result<(), Violation>,
 }
 
-impl WatchFacts {
-    /// What there is to know of users with these commands, and of a monitor that says this.
+impl AudienceSummary {
+    /// The summary of an audience: its users' commands, and what its monitor says.
     pub(crate) fn new(
         commands: Vec<Option<u32>>,
         owed: &NodeSet,
@@ -138,53 +138,56 @@ impl WatchFacts {
 
 /// What a node makes of a cause, in numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Deed {
+pub(crate) struct Response {
     pub(crate) local: u32,
-    /// What is told of it, if anything.
-    pub(crate) tale: Option<u32>,
+    /// The news that its audience is told, if any.
+    pub(crate) news: Option<u32>,
     /// It had no effects at all.
     pub(crate) silent: bool,
+    /// The cause was a message that the node claimed to be outdated.
+    outdated: bool,
     sends: (u32, u32),
     choices: (u32, u32),
 }
 
-/// A deed that is to be kept.
+/// A response that is to be kept.
 #[derive(Debug)]
-pub(crate) struct NewDeed {
+pub(crate) struct NewResponse {
     pub(crate) local: u32,
-    pub(crate) tale: Option<u32>,
+    pub(crate) news: Option<u32>,
     pub(crate) silent: bool,
+    pub(crate) outdated: bool,
     pub(crate) sends: Vec<u32>,
     pub(crate) choices: Vec<u32>,
 }
 
-/// What users and monitor make of a tale.
+/// What an audience makes of news.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Heard {
-    /// They are in this state now.
+    /// This is the audience now.
     Fine(u32),
     /// The monitor finds this violation.
     Broken(u32),
 }
 
-/// All that is known about the parts that were met.
+/// All that is known about the pieces that were met.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    locals: Vec<LocalFacts>,
+    locals: Vec<LocalSummary>,
     routes: Vec<Route>,
-    watches: Vec<WatchFacts>,
+    audiences: Vec<AudienceSummary>,
     pub(crate) violations: Interner<Violation>,
-    deeds: Vec<Deed>,
+    responses: Vec<Response>,
     sends: Vec<u32>,
     choices: Vec<u32>,
-    /// From a node's state and a cause to a range of deeds, one for each way to choose.
-    deeds_known: HashMap<u64, (u32, u32), FxBuildHasher>,
+    /// From a node's state and a cause to a range of responses, one for each way to choose.
+    responses_known: HashMap<u64, (u32, u32), FxBuildHasher>,
     heard_known: HashMap<u64, Heard, FxBuildHasher>,
 }
 
 impl Tables {
     /// What is to be known of a node's state.
-    pub(crate) fn local(&self, local: u32) -> &LocalFacts {
+    pub(crate) fn local(&self, local: u32) -> &LocalSummary {
         &self.locals[local as usize]
     }
 
@@ -193,43 +196,49 @@ impl Tables {
         self.routes[message as usize]
     }
 
-    /// What is to be known of users and monitor.
-    pub(crate) fn watch(&self, watch: u32) -> &WatchFacts {
-        &self.watches[watch as usize]
+    /// What is to be known of an audience.
+    pub(crate) fn audience(&self, audience: u32) -> &AudienceSummary {
+        &self.audiences[audience as usize]
     }
 
     /// What a node in this state makes of a cause, if that is known: nothing if it refuses, else
-    /// one deed for each way to choose.
-    pub(crate) fn deeds(&self, local: u32, code: Code) -> Option<&[Deed]> {
-        let &(start, end) = self.deeds_known.get(&pair(local, code.0))?;
-        Some(&self.deeds[start as usize..end as usize])
+    /// one response for each way to choose.
+    pub(crate) fn responses(&self, local: u32, code: Code) -> Option<&[Response]> {
+        let &(start, end) = self.responses_known.get(&pair(local, code.0))?;
+        Some(&self.responses[start as usize..end as usize])
     }
 
-    /// What users and monitor in this state make of a tale, if that is known.
-    pub(crate) fn heard(&self, watch: u32, tale: u32) -> Option<Heard> {
-        self.heard_known.get(&pair(watch, tale)).copied()
+    /// What an audience makes of news, if that is known.
+    pub(crate) fn heard(&self, audience: u32, news: u32) -> Option<Heard> {
+        self.heard_known.get(&pair(audience, news)).copied()
     }
 
-    /// Everything that is known to happen to a node in a state, in order.
-    pub(crate) fn deeds_all(&self) -> Vec<(u32, Code)> {
-        let mut keys: Vec<_> = self.deeds_known.keys().copied().collect();
+    /// The causes to which responses are known, each with the node's state, in order.
+    pub(crate) fn causes_known(&self) -> Vec<(u32, Code)> {
+        let mut keys: Vec<_> = self.responses_known.keys().copied().collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| ((key >> 32) as u32, Code(key as u32))).collect()
     }
 
-    /// The messages that are sent with a deed.
-    pub(crate) fn sends(&self, deed: &Deed) -> &[u32] {
-        &self.sends[deed.sends.0 as usize..deed.sends.1 as usize]
+    /// Whether a node in this state claims that the message is outdated, if that is known.
+    pub(crate) fn outdated(&self, local: u32, message: u32) -> Option<bool> {
+        let responses = self.responses(local, Code::message(message))?;
+        Some(responses.first().is_some_and(|response| response.outdated))
     }
 
-    /// The choices that lead to a deed.
-    pub(crate) fn choices(&self, deed: &Deed) -> &[u32] {
-        &self.choices[deed.choices.0 as usize..deed.choices.1 as usize]
+    /// The messages that are sent with a response.
+    pub(crate) fn sends(&self, response: &Response) -> &[u32] {
+        &self.sends[response.sends.0 as usize..response.sends.1 as usize]
+    }
+
+    /// The choices that lead to a response.
+    pub(crate) fn choices(&self, response: &Response) -> &[u32] {
+        &self.choices[response.choices.0 as usize..response.choices.1 as usize]
     }
 
     /// The next new state of a node.
-    pub(crate) fn add_local(&mut self, facts: LocalFacts) {
-        self.locals.push(facts);
+    pub(crate) fn add_local(&mut self, summary: LocalSummary) {
+        self.locals.push(summary);
     }
 
     /// The next new message.
@@ -237,25 +246,25 @@ impl Tables {
         self.routes.push(route);
     }
 
-    /// The next new state of users and monitor.
-    pub(crate) fn add_watch(&mut self, facts: WatchFacts) {
-        self.watches.push(facts);
+    /// The next new audience.
+    pub(crate) fn add_audience(&mut self, summary: AudienceSummary) {
+        self.audiences.push(summary);
     }
 
-    /// Keeps what a node makes of a cause, which was not known: one deed for each way to choose.
-    pub(crate) fn add_deeds(&mut self, local: u32, code: Code, deeds: Vec<NewDeed>) {
-        let start = self.deeds.len() as u32;
-        for NewDeed { local, tale, silent, sends, choices } in deeds {
+    /// Keeps what a node makes of a cause, which was not known: one response for each way to choose.
+    pub(crate) fn add_responses(&mut self, local: u32, code: Code, responses: Vec<NewResponse>) {
+        let start = self.responses.len() as u32;
+        for NewResponse { local, news, silent, outdated, sends, choices } in responses {
             let sends = append(&mut self.sends, &sends);
             let choices = append(&mut self.choices, &choices);
-            self.deeds.push(Deed { local, tale, silent, sends, choices });
+            self.responses.push(Response { local, news, silent, outdated, sends, choices });
         }
-        self.deeds_known.insert(pair(local, code.0), (start, self.deeds.len() as u32));
+        self.responses_known.insert(pair(local, code.0), (start, self.responses.len() as u32));
     }
 
-    /// Keeps what users and monitor make of a tale, which was not known.
-    pub(crate) fn add_heard(&mut self, watch: u32, tale: u32, heard: Heard) {
-        self.heard_known.insert(pair(watch, tale), heard);
+    /// Keeps what an audience makes of news, which was not known.
+    pub(crate) fn add_heard(&mut self, audience: u32, news: u32, heard: Heard) {
+        self.heard_known.insert(pair(audience, news), heard);
     }
 }
 
@@ -266,7 +275,7 @@ fn append(all: &mut Vec<u32>, more: &[u32]) -> (u32, u32) {
     (start, all.len() as u32)
 }
 
-/// The key of a part and what happens to it.
-pub(crate) const fn pair(part: u32, what: u32) -> u64 {
-    (part as u64) << 32 | what as u64
+/// The key of a piece and what happens to it.
+pub(crate) const fn pair(piece: u32, what: u32) -> u64 {
+    (piece as u64) << 32 | what as u64
 }

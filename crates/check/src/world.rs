@@ -1,7 +1,7 @@
 //! What is explored, and what can happen in it.
 
 use crate::draft::{Draft, Mail, NODES};
-use crate::parts::Parts;
+use crate::pieces::Pieces;
 use crate::plan::Plan;
 use crate::tables::{Presence, Tables};
 
@@ -27,12 +27,12 @@ impl Action {
     }
 }
 
-/// A step: what happens, which of the deeds it leads to, and the command that a start includes.
+/// A step: what happens, which of the responses it leads to, and the command that a start includes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
     pub(crate) action: Action,
     pub(crate) way: usize,
-    /// Number and deed.
+    /// Number and response.
     pub(crate) command: Option<(u32, usize)>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct World<'a> {
     /// The state in which nobody has come up.
     pub(crate) asleep: Draft,
     pub(crate) tables: Tables,
-    pub(crate) parts: Box<dyn Parts + 'a>,
+    pub(crate) pieces: Box<dyn Pieces + 'a>,
 }
 
 impl World<'_> {
@@ -69,8 +69,15 @@ impl World<'_> {
         self.tables.local(row[NODES + node]).presence
     }
 
+    /// Does a node in this state claim that the message is outdated?
+    pub(crate) fn is_outdated(&self, local: u32, message: u32) -> bool {
+        let Self { tables, pieces, .. } = self;
+        let known = tables.outdated(local, message);
+        known.unwrap_or_else(|| pieces.is_outdated(local, message))
+    }
+
     /// Puts all that was found out into the tables.
     pub(crate) fn keep_found(&mut self) {
-        self.parts.keep_found(&mut self.tables);
+        self.pieces.keep_found(&mut self.tables);
     }
 }

@@ -1,27 +1,27 @@
-//! The parts of states with their types, as the search sees them: without.
+//! The border between the search, which knows only numbers, and the types of a protocol.
 
 use std::fmt::Debug;
 
 use quorate_core::trace::{Parcel, Recorder};
 use quorate_core::{Monitor, NodeId, Protocol, Workload};
 
+use crate::audience::{Audience, Audiences};
 use crate::draft::Draft;
 use crate::found::SHARES;
 use crate::local::{Local, Setting};
 use crate::nodes::Nodes;
 use crate::plan::Plan;
 use crate::tables::{Code, Tables};
-use crate::watch::{Watch, Watches};
 use crate::world::World;
 
-/// The parts that were met, by their numbers. Asked only where the [`Tables`] do not say what
+/// The pieces that were met, by their numbers. Asked only where the [`Tables`] do not say what
 /// becomes of them, or when a run is written down.
-pub(crate) trait Parts: Sync {
+pub(crate) trait Pieces: Sync {
     /// Finds out what a node in this state makes of a cause, for every way to choose.
-    fn find_deeds(&self, share: usize, local: u32, code: Code);
+    fn find_responses(&self, share: usize, local: u32, code: Code);
 
-    /// Finds out what users and monitor in this state make of a tale.
-    fn find_heard(&self, share: usize, watch: u32, tale: u32);
+    /// Finds out what an audience makes of news.
+    fn find_heard(&self, share: usize, audience: u32, news: u32);
 
     /// Puts all that was found out into the tables, share by share.
     fn keep_found(&mut self, tables: &mut Tables);
@@ -29,7 +29,7 @@ pub(crate) trait Parts: Sync {
     /// Does a node in this state claim that the message is outdated?
     fn is_outdated(&self, local: u32, message: u32) -> bool;
 
-    /// Repeats a deed for the record: a node's state and a cause with these choices. Gives the
+    /// Repeats a response for the record: a node's state and a cause with these choices. Gives the
     /// numbers of its sendings, of which there were `sent` before.
     fn repeat(
         &self,
@@ -69,39 +69,39 @@ where
     M: Monitor<P::Command, P::Event> + 'a,
 {
     let mut tables = Tables::default();
-    let mut typed = Typed { nodes: Nodes::new(setting), watches: Watches::default() };
+    let mut typed = Typed { nodes: Nodes::new(setting), audiences: Audiences::default() };
     let count = typed.nodes.count();
-    let watch = typed.watches.add(Watch { users, monitor }, count, &mut tables);
+    let audience = typed.audiences.add(Audience { users, monitor }, count, &mut tables);
     let nodes = NodeId::first(count).map(|me| typed.nodes.add(Local::asleep(me), &mut tables));
-    let asleep = Draft::asleep(watch, plan, nodes);
+    let asleep = Draft::asleep(audience, plan, nodes);
     let listens = P::LISTENS.liveness;
-    World { plan, count, listens, asleep, tables, parts: Box::new(typed) }
+    World { plan, count, listens, asleep, tables, pieces: Box::new(typed) }
 }
 
-/// The parts of the states of one protocol with its users and their monitor.
+/// The pieces of states with the types of protocol, users and monitor.
 struct Typed<'a, P: Protocol, W, M> {
     nodes: Nodes<'a, P>,
-    watches: Watches<P::Command, P::Event, W, M>,
+    audiences: Audiences<P::Command, P::Event, W, M>,
 }
 
-impl<P, W, M> Parts for Typed<'_, P, W, M>
+impl<P, W, M> Pieces for Typed<'_, P, W, M>
 where
     P: Protocol,
     W: Workload<P::Command, P::Event>,
     M: Monitor<P::Command, P::Event>,
 {
-    fn find_deeds(&self, share: usize, local: u32, code: Code) {
-        self.nodes.find(&self.watches.commands, share, local, code);
+    fn find_responses(&self, share: usize, local: u32, code: Code) {
+        self.nodes.find(&self.audiences.commands, share, local, code);
     }
 
-    fn find_heard(&self, share: usize, watch: u32, tale: u32) {
-        self.watches.find(share, watch, tale);
+    fn find_heard(&self, share: usize, audience: u32, news: u32) {
+        self.audiences.find(share, audience, news);
     }
 
     fn keep_found(&mut self, tables: &mut Tables) {
         for share in 0..SHARES {
-            self.nodes.keep(share, &mut self.watches.tales, tables);
-            self.watches.keep(share, self.nodes.count(), tables);
+            self.nodes.keep(share, &mut self.audiences.news, tables);
+            self.audiences.keep(share, self.nodes.count(), tables);
         }
     }
 
@@ -116,7 +116,7 @@ where
         sent: u64,
         recorder: &mut Recorder,
     ) -> Vec<u64> {
-        self.nodes.repeat(&self.watches.commands, met, choices, sent, recorder)
+        self.nodes.repeat(&self.audiences.commands, met, choices, sent, recorder)
     }
 
     fn parcel(&self, message: u32, id: u64) -> Parcel {
@@ -125,7 +125,7 @@ where
     }
 
     fn command(&self, command: u32) -> &dyn Debug {
-        &self.watches.commands[command]
+        &self.audiences.commands[command]
     }
 
     fn timer(&self, local: u32, place: u32) -> &dyn Debug {
@@ -137,6 +137,6 @@ where
     }
 
     fn node(&self, local: u32) -> &dyn Debug {
-        &self.nodes.locals[local].life
+        &self.nodes.locals[local].state
     }
 }
