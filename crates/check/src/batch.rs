@@ -4,16 +4,18 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use quorate_core::{Solution, Workload};
-
 use crate::draft::Draft;
 use crate::expand::Expander;
-use crate::findings::Findings;
+use crate::found::SHARES;
 use crate::visited::Visited;
 use crate::world::{Move, Reached, World};
 
+/// How many states are expanded against the same tables. Reports would be the same with any other
+/// number; with a larger one threads meet less often, with a smaller one caches are hit more often.
+pub(crate) const BATCH: usize = 4096;
+
 /// How many states a thread takes at a time.
-const SHARE: usize = 256;
+const SHARE: usize = BATCH / SHARES;
 
 /// States one after the other, without an allocation for each.
 #[derive(Debug, Default)]
@@ -50,9 +52,9 @@ impl Rows {
     }
 }
 
-/// What one thread found in its part of a batch.
+/// What came of the states that one thread expanded.
 #[derive(Debug, Default)]
-pub(crate) struct Harvest {
+pub(crate) struct Expansions {
     /// States that were not met before this batch; the same one may stand here twice.
     pub(crate) fresh: Rows,
     /// Whether each of them is reached by a fault.
@@ -60,7 +62,7 @@ pub(crate) struct Harvest {
     /// States that were met before and are reached without a fault, if links are asked for.
     pub(crate) met: Vec<u32>,
     /// One for each state that was expanded.
-    pub(crate) crops: Vec<Crop>,
+    pub(crate) each: Vec<Expansion>,
     /// Places of states that must be expanded again.
     deferred: Vec<usize>,
     recent: Recent,
@@ -90,7 +92,7 @@ impl Recent {
 
 /// What came of one state.
 #[derive(Clone, Debug)]
-pub(crate) struct Crop {
+pub(crate) struct Expansion {
     place: usize,
     /// Its part of the fresh states.
     pub(crate) fresh: Range<usize>,
@@ -118,121 +120,107 @@ pub(crate) struct Level<'a> {
     pub(crate) with_links: bool,
 }
 
-/// Expands the states in these places of the level; gives each one's crop as the number of a
-/// harvest and of a crop in it. Which thread did what shows in the harvests, but not in the crops
-/// nor in the order in which findings get into the tables.
-pub(crate) fn expand<A: Solution, W: Workload<A::Command, A::Event>>(
-    world: &mut World<'_, A, W>,
+/// Expands the states in these places of the level. Gives what each thread did, and where in it the
+/// expansion of each state stands. Which thread did what shows there, but neither in an expansion
+/// nor in the order in which what was found out gets into the tables.
+pub(crate) fn expand(
+    world: &mut World<'_>,
     level: Level<'_>,
     places: Range<usize>,
-) -> (Vec<Harvest>, Vec<(usize, usize)>) {
+) -> (Vec<Expansions>, Vec<(usize, usize)>) {
     let first = places.start;
-    let mut crops = vec![(0, 0); places.len()];
-    let mut harvests = Vec::new();
+    let mut found_in = vec![(0, 0); places.len()];
+    let mut by_thread: Vec<Expansions> = Vec::new();
     let mut todo: Vec<usize> = places.collect();
     while !todo.is_empty() {
-        let mut findings = Vec::new();
-        for (harvest, found) in share_out(world, level, &todo) {
-            for (number, crop) in harvest.crops.iter().enumerate() {
-                crops[crop.place - first] = (harvests.len(), number);
+        for expansions in share_out(world, level, &todo) {
+            for (number, expansion) in expansions.each.iter().enumerate() {
+                found_in[expansion.place - first] = (by_thread.len(), number);
             }
-            harvests.push(harvest);
-            findings.extend(found);
+            by_thread.push(expansions);
         }
-        findings.sort_unstable_by_key(|(share, _)| *share);
-        for (_, findings) in &mut findings {
-            findings.keep(world.scene, &mut world.tables);
-        }
-        todo = harvests.iter_mut().flat_map(|harvest| harvest.deferred.drain(..)).collect();
+        world.keep_found();
+        todo = by_thread.iter_mut().flat_map(|done| done.deferred.drain(..)).collect();
         todo.sort_unstable();
     }
-    (harvests, crops)
+    (by_thread, found_in)
 }
 
-/// What one thread found, with the findings of each of its shares.
-type Reaped<A, W> = (Harvest, Vec<(usize, Findings<A, W>)>);
-
 /// Threads take one share after the other, so that a slow one does not keep the others waiting.
-fn share_out<A: Solution, W: Workload<A::Command, A::Event>>(
-    world: &World<'_, A, W>,
-    level: Level<'_>,
-    todo: &[usize],
-) -> Vec<Reaped<A, W>> {
+fn share_out(world: &World<'_>, level: Level<'_>, todo: &[usize]) -> Vec<Expansions> {
     let shares: Vec<_> = todo.chunks(SHARE).collect();
     let next = AtomicUsize::new(0);
-    let reap = || reap(world, level, &shares, &next);
+    let work = || work(world, level, &shares, &next);
     let helpers = world.plan.threads.min(shares.len()).saturating_sub(1);
     if helpers == 0 {
-        return vec![reap()];
+        return vec![work()];
     }
     std::thread::scope(|scope| {
-        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(reap)).collect();
-        let mut reaped = vec![reap()];
+        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
+        let mut done = vec![work()];
         for helper in helpers {
-            reaped.push(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            done.push(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
-        reaped
+        done
     })
 }
 
-fn reap<A: Solution, W: Workload<A::Command, A::Event>>(
-    world: &World<'_, A, W>,
+/// Expands one share of the states after the other, until none is left.
+fn work(
+    world: &World<'_>,
     level: Level<'_>,
     shares: &[&[usize]],
     next: &AtomicUsize,
-) -> Reaped<A, W> {
+) -> Expansions {
     let mut expander = Expander::new(world);
-    let mut harvest = Harvest::default();
-    let mut findings = Vec::new();
+    let mut expansions = Expansions::default();
     let mut from = Draft::default();
     loop {
         let share = next.fetch_add(1, Ordering::Relaxed);
-        let Some(places) = shares.get(share) else { return (harvest, findings) };
+        let Some(places) = shares.get(share) else { return expansions };
+        expander.share = share;
         for &place in *places {
             let (row, fingerprint) = level.rows.get(place);
             from.copy(row, fingerprint);
-            harvest.expand(&mut expander, level, place, &from);
-        }
-        if expander.findings.missed > 0 {
-            findings.push((share, std::mem::replace(&mut expander.findings, Findings::new())));
+            expansions.expand(&mut expander, level, place, &from);
         }
     }
 }
 
-impl Harvest {
-    fn expand<A: Solution, W: Workload<A::Command, A::Event>>(
+impl Expansions {
+    fn expand(
         &mut self,
-        expander: &mut Expander<'_, A, W>,
+        expander: &mut Expander<'_>,
         level: Level<'_>,
         place: usize,
         from: &Draft,
     ) {
         let (fresh_start, met_start) = (self.fresh.len(), self.met.len());
-        let missed = expander.findings.missed;
+        let missed = expander.missed;
         let (fresh, met) = (fresh_start..fresh_start, met_start..met_start);
-        let mut crop =
-            Crop { place, fresh, met, steps: 0, is_end: true, sideways: false, broken: None };
+        let mut expansion =
+            Expansion { place, fresh, met, steps: 0, is_end: true, sideways: false, broken: None };
         expander.expand(from, &mut |step, reached| {
-            if crop.broken.is_some() {
+            if expansion.broken.is_some() {
                 return;
             }
-            crop.is_end &= step.action.is_fault();
+            expansion.is_end &= step.action.is_fault();
             match reached {
-                Reached::Violation(violation) => crop.broken = Some((step, violation)),
+                Reached::Violation(violation) => expansion.broken = Some((step, violation)),
                 Reached::State(draft) => {
-                    crop.steps += 1;
-                    self.gather(level, draft, step.action.is_fault(), &mut crop.sideways);
+                    expansion.steps += 1;
+                    self.gather(level, draft, step.action.is_fault(), &mut expansion.sideways);
                 }
             }
         });
-        if expander.findings.missed > missed {
+        if expander.missed > missed {
             // What was gathered stays, unused: this happens rarely.
             self.deferred.push(place);
             return;
         }
-        crop.fresh.end = self.fresh.len();
-        crop.met.end = self.met.len();
-        self.crops.push(crop);
+        expansion.fresh.end = self.fresh.len();
+        expansion.met.end = self.met.len();
+        self.each.push(expansion);
     }
 
     fn gather(&mut self, level: Level<'_>, draft: &Draft, by_fault: bool, sideways: &mut bool) {

@@ -6,14 +6,14 @@ pub(crate) struct Links {
     /// Where the links of each state end in `targets`.
     ends: Vec<usize>,
     targets: Vec<u32>,
-    /// The users and monitor of each state.
-    watches: Vec<u32>,
+    /// The audience of each state.
+    audiences: Vec<u32>,
 }
 
 impl Links {
-    /// The next state is met: it has these users and monitor.
-    pub(crate) fn meet(&mut self, watch: u32) {
-        self.watches.push(watch);
+    /// The next state is met: it has this audience.
+    pub(crate) fn meet(&mut self, audience: u32) {
+        self.audiences.push(audience);
     }
 
     /// The next state is expanded: it leads to these states.
@@ -22,15 +22,15 @@ impl Links {
         self.ends.push(self.targets.len());
     }
 
-    /// The users and monitor of a state.
-    pub(crate) fn watch(&self, state: u32) -> u32 {
-        self.watches[state as usize]
+    /// The audience of a state.
+    pub(crate) fn audience(&self, state: u32) -> u32 {
+        self.audiences[state as usize]
     }
 
     /// The first state after which something that is owed to a node is owed for ever, and that
     /// node's position. `owed` says to whom something is owed, one bit for each node.
     pub(crate) fn first_unpayable(&self, owed: impl Fn(u32) -> u64) -> Option<(u32, u32)> {
-        let owed = |state: usize| owed(self.watches[state]);
+        let owed = |state: usize| owed(self.audiences[state]);
         // To whom nothing is owed in a state or in one that can follow.
         let mut paid: Vec<u64> = (0..self.ends.len()).map(|state| !owed(state)).collect();
         loop {
@@ -58,7 +58,7 @@ impl Links {
 mod tests {
     use super::*;
 
-    /// Links of states in which nodes, given as bits, are owed something: the watch is the debt.
+    /// Links of states in which nodes, given as bits, are owed something: the audience is the debt.
     fn first_unpayable(states: &[(u32, &[u32])]) -> Option<(u32, u32)> {
         let mut links = Links::default();
         states.iter().for_each(|&(owed, _)| links.meet(owed));

@@ -1,17 +1,17 @@
 //! A state as a row of numbers, with a fingerprint that follows every change.
 //!
-//! A row holds the number of users and monitor, the faults still allowed, the number of each node's
+//! A row holds the number of the audience, the faults still allowed, the number of each node's
 //! state, and the messages in flight. Its fingerprint is the sum, modulo 2^64, of one well mixed
 //! word for each entry and its place, so that a step that changes three entries costs three words
-//! and not a pass over the state. Parts are named exactly (equal numbers mean equal parts), so only
+//! and not a pass over the state. Pieces are named exactly (equal numbers mean equal pieces), so only
 //! the sum itself can collide: with n states about n²/2^65 times, which for the default bound of
 //! fifty million states is less than once in ten thousand searches.
 
-use crate::plan::Network;
+use crate::plan::{Network, Plan};
 use crate::tables::Route;
 
-/// Where in a row the number of users and monitor stands.
-pub(crate) const WATCH: usize = 0;
+/// Where in a row the number of the audience stands.
+pub(crate) const AUDIENCE: usize = 0;
 /// Where in a row the faults still allowed stand, one byte each.
 pub(crate) const BUDGET: usize = 1;
 /// Where in a row the nodes begin; after them come the messages.
@@ -54,8 +54,23 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// The state in which nobody has come up, with this audience and these nodes.
+    ///
+    /// # Panics
+    /// If the plan allows more than 255 faults of a kind.
+    pub(crate) fn asleep(audience: u32, plan: &Plan, nodes: impl Iterator<Item = u32>) -> Self {
+        let mut row = vec![0; NODES];
+        row[AUDIENCE] = audience;
+        row[BUDGET] = Limited::Crash.times(plan.crashes)
+            + Limited::Recovery.times(plan.recoveries)
+            + Limited::Loss.times(plan.losses)
+            + Limited::Duplicate.times(plan.duplicates);
+        row.extend(nodes);
+        Self::new(row)
+    }
+
     /// A state without messages.
-    pub(crate) fn new(row: Vec<u32>) -> Self {
+    fn new(row: Vec<u32>) -> Self {
         let fingerprint = row
             .iter()
             .enumerate()

@@ -1,20 +1,26 @@
 //! All steps out of a state.
 
-use quorate_core::{Liveness, NodeId, Solution, Workload};
+use hashbrown::HashSet;
+use quorate_core::{Liveness, NodeId};
+use rustc_hash::FxBuildHasher;
 
-use crate::draft::{BUDGET, Draft, Limited, NODES, WATCH};
-use crate::findings::Findings;
+use crate::draft::{AUDIENCE, BUDGET, Draft, Limited, NODES};
 use crate::plan::{Discards, Network, Start, Timers};
 use crate::reduce;
-use crate::tables::{Code, Deed, Heard, Presence, Tables};
+use crate::tables::{Code, Heard, Presence, Response, Tables, pair};
 use crate::world::{Action, Move, Reached, World};
 
 /// Takes every step out of a state. Where the tables do not say what becomes of a step, it finds
 /// that out, leaves the step out and goes on with the next one: the state is to be expanded again
 /// when the findings are in the tables.
-pub(crate) struct Expander<'a, A: Solution, W> {
-    world: &'a World<'a, A, W>,
-    pub(crate) findings: Findings<A, W>,
+pub(crate) struct Expander<'a> {
+    world: &'a World<'a>,
+    /// The share of work that the state belongs to.
+    pub(crate) share: usize,
+    /// How often something was not known.
+    pub(crate) missed: u64,
+    responses_asked: HashSet<u64, FxBuildHasher>,
+    heard_asked: HashSet<u64, FxBuildHasher>,
     /// The state with what was taken out of it for the step.
     base: Draft,
     /// The state after the step.
@@ -35,12 +41,19 @@ enum Done {
     Unknown,
 }
 
-impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
-    pub(crate) fn new(world: &'a World<'a, A, W>) -> Self {
-        let (base, after) = (Draft::default(), Draft::default());
-        let talking = vec![false; world.scene.count()];
-        let reduces = reduce::applies(world.plan);
-        Self { world, findings: Findings::new(), base, after, talking, reduces }
+impl<'a> Expander<'a> {
+    pub(crate) fn new(world: &'a World<'a>) -> Self {
+        Self {
+            world,
+            share: 0,
+            missed: 0,
+            responses_asked: HashSet::default(),
+            heard_asked: HashSet::default(),
+            base: Draft::default(),
+            after: Draft::default(),
+            talking: vec![false; world.count],
+            reduces: reduce::applies(world.plan),
+        }
     }
 
     /// Visits everything that can happen next, always in the same order.
@@ -52,10 +65,10 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
             self.starts(from, visit);
         }
         self.deliveries(from, visit);
-        for node in 0..self.world.scene.count() {
+        for node in 0..self.world.count {
             self.command(from, node, visit);
         }
-        for node in 0..self.world.scene.count() {
+        for node in 0..self.world.count {
             self.words(from, node, visit);
             self.timers(from, node, visit);
         }
@@ -89,7 +102,9 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
         node: usize,
         visit: &mut impl FnMut(Move, Reached<'_>),
     ) {
-        let Some(command) = self.world.tables.watch(from.row[WATCH]).commands[node] else { return };
+        let Some(command) = self.world.tables.audience(from.row[AUDIENCE]).commands[node] else {
+            return;
+        };
         if self.world.presence(&from.row, node) == Presence::Up {
             self.base.copy(&from.row, from.fingerprint);
             self.branch(Action::Command(node, command), node, Code::command(command), visit);
@@ -98,7 +113,7 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
 
     /// Nodes come up one by one, each with its user's first command.
     fn starts(&mut self, from: &Draft, visit: &mut impl FnMut(Move, Reached<'_>)) {
-        for node in 0..self.world.scene.count() {
+        for node in 0..self.world.count {
             if self.world.presence(&from.row, node) != Presence::Asleep {
                 continue;
             }
@@ -131,7 +146,7 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
         let mail = self.world.mail();
         let claimed = |&place: &usize| {
             let to = tables.route(from.row[place]).to as usize;
-            reduce::is_claimed(tables, from.row[NODES + to], from.row[place])
+            self.world.is_outdated(from.row[NODES + to], from.row[place])
         };
         let Some(place) = first_in_line(from, mail.start, mail.network, tables).find(claimed)
         else {
@@ -156,10 +171,10 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
             let to = route.to as usize;
             let (local, code) = (from.row[NODES + to], Code::message(message));
             let is_up = tables.local(local).presence == Presence::Up;
-            let idle = |deed: &Deed| deed.local == local && deed.silent;
+            let idle = |response: &Response| response.local == local && response.silent;
             if plan.discards == Discards::Ignore
                 && is_up
-                && tables.deeds(local, code).is_some_and(|ways| ways.iter().all(idle))
+                && tables.responses(local, code).is_some_and(|ways| ways.iter().all(idle))
             {
                 continue;
             }
@@ -175,12 +190,12 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     /// The detector's words to a node arrive. In a synchronous system the detector waits until it
     /// can be sure, and that is longer than the last message of the crashed node takes.
     fn words(&mut self, from: &Draft, node: usize, visit: &mut impl FnMut(Move, Reached<'_>)) {
-        let facts = self.world.tables.local(from.row[NODES + node]);
-        if facts.presence != Presence::Up {
+        let summary = self.world.tables.local(from.row[NODES + node]);
+        if summary.presence != Presence::Up {
             return;
         }
         let synchronous = self.world.plan.timers == Timers::WhenQuiet;
-        for word in &facts.words {
+        for word in &summary.words {
             if synchronous && word.now == Liveness::Down && self.talking[word.peer] {
                 continue;
             }
@@ -195,8 +210,8 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
         if synchronous && self.talking.contains(&true) {
             return;
         }
-        let facts = self.world.tables.local(from.row[NODES + node]);
-        for place in 0..facts.timers {
+        let summary = self.world.tables.local(from.row[NODES + node]);
+        for place in 0..summary.timers {
             self.base.copy(&from.row, from.fingerprint);
             self.branch(Action::Timer(node, place), node, Code::timer(place), visit);
         }
@@ -205,7 +220,7 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     /// Crashed nodes come up again; the detectors of the others notice, and their own will tell
     /// them who is down.
     fn recoveries(&mut self, from: &Draft, visit: &mut impl FnMut(Move, Reached<'_>)) {
-        let count = self.world.scene.count();
+        let count = self.world.count;
         for node in 0..count {
             if self.world.presence(&from.row, node) != Presence::Down {
                 continue;
@@ -213,9 +228,7 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
             self.base.copy(&from.row, from.fingerprint);
             self.base.spend(Limited::Recovery);
             let mut known = self.notice(node, Liveness::Up);
-            for other in
-                (0..count).filter(|&other| self.world.scene.traits.listens && other != node)
-            {
+            for other in (0..count).filter(|&other| self.world.listens && other != node) {
                 if self.world.presence(&from.row, other) == Presence::Down {
                     known &= self.will_hear(node, other, Liveness::Down);
                 }
@@ -232,7 +245,7 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
         let mail = self.world.mail();
         let mortal = self.world.plan.mortal.as_ref();
         let spared = |node| mortal.is_some_and(|mortal| !mortal.contains(NodeId::at(node)));
-        for node in 0..self.world.scene.count() {
+        for node in 0..self.world.count {
             if self.world.presence(&from.row, node) != Presence::Up || spared(node) {
                 continue;
             }
@@ -277,7 +290,7 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     /// The detectors of all others notice that a node went or came. False if that is not known yet.
     fn notice(&mut self, node: usize, now: Liveness) -> bool {
         let mut known = true;
-        for other in (0..self.world.scene.count()).filter(|_| self.world.scene.traits.listens) {
+        for other in (0..self.world.count).filter(|_| self.world.listens) {
             if other != node && self.world.presence(&self.base.row, other) != Presence::Down {
                 known &= self.will_hear(other, node, now);
             }
@@ -287,13 +300,13 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
 
     /// The detector of a node will tell it something. False if that is not known yet.
     fn will_hear(&mut self, node: usize, peer: usize, now: Liveness) -> bool {
-        let World { tables, scene, .. } = self.world;
+        let World { tables, .. } = self.world;
         let (local, code) = (self.base.row[NODES + node], Code::noticed(NodeId::at(peer), now));
-        match tables.deeds(local, code) {
-            Some([deed]) => self.base.set(NODES + node, deed.local),
+        match tables.responses(local, code) {
+            Some([response]) => self.base.set(NODES + node, response.local),
             Some(_) => unreachable!("a detector does not choose"),
             None => {
-                self.findings.find_deeds(scene, tables, local, code);
+                self.find_responses(local, code);
                 return false;
             }
         }
@@ -308,19 +321,19 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
         code: Code,
         visit: &mut impl FnMut(Move, Reached<'_>),
     ) {
-        let World { tables, scene, .. } = self.world;
+        let World { tables, .. } = self.world;
         let local = self.base.row[NODES + node];
-        let Some(deeds) = tables.deeds(local, code) else {
-            return self.findings.find_deeds(scene, tables, local, code);
+        let Some(responses) = tables.responses(local, code) else {
+            return self.find_responses(local, code);
         };
-        for (way, deed) in deeds.iter().enumerate() {
-            if way + 1 == deeds.len() {
+        for (way, response) in responses.iter().enumerate() {
+            if way + 1 == responses.len() {
                 std::mem::swap(&mut self.base, &mut self.after);
             } else {
                 self.after.copy(&self.base.row, self.base.fingerprint);
             }
             let step = Move { action, way, command: None };
-            match self.apply(node, deed) {
+            match self.apply(node, response) {
                 Done::Fully => visit(step, Reached::State(&self.after)),
                 Done::Broken(violation) => visit(step, Reached::Violation(violation)),
                 Done::Unknown => {}
@@ -328,24 +341,24 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
         }
     }
 
-    fn apply(&mut self, node: usize, deed: &Deed) -> Done {
+    fn apply(&mut self, node: usize, response: &Response) -> Done {
         let tables = &self.world.tables;
         let mail = self.world.mail();
-        self.after.set(NODES + node, deed.local);
-        for &message in tables.sends(deed) {
+        self.after.set(NODES + node, response.local);
+        for &message in tables.sends(response) {
             // What is sent to a crashed node is as good as lost.
             let to = tables.route(message).to as usize;
             if self.world.presence(&self.after.row, to) != Presence::Down {
                 mail.put(&mut self.after, message, |message| tables.route(message));
             }
         }
-        let Some(tale) = deed.tale else { return Done::Fully };
-        let watch = self.after.row[WATCH];
-        match tables.heard(watch, tale) {
-            Some(Heard::Fine(watch)) => self.after.set(WATCH, watch),
+        let Some(news) = response.news else { return Done::Fully };
+        let audience = self.after.row[AUDIENCE];
+        match tables.heard(audience, news) {
+            Some(Heard::Fine(audience)) => self.after.set(AUDIENCE, audience),
             Some(Heard::Broken(violation)) => return Done::Broken(violation),
             None => {
-                self.findings.find_heard(tables, watch, tale);
+                self.find_heard(audience, news);
                 return Done::Unknown;
             }
         }
@@ -353,14 +366,34 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Expander<'a, A, W> {
     }
 }
 
+impl Expander<'_> {
+    /// Finds out what a node makes of a cause, unless that was asked before.
+    #[cold]
+    fn find_responses(&mut self, local: u32, code: Code) {
+        self.missed += 1;
+        if self.responses_asked.insert(pair(local, code.0)) {
+            self.world.pieces.find_responses(self.share, local, code);
+        }
+    }
+
+    /// Finds out what an audience makes of news, unless that was asked before.
+    #[cold]
+    fn find_heard(&mut self, audience: u32, news: u32) {
+        self.missed += 1;
+        if self.heard_asked.insert(pair(audience, news)) {
+            self.world.pieces.find_heard(self.share, audience, news);
+        }
+    }
+}
+
 /// The places of the messages that can arrive next: one of each kind or, with links that keep the
 /// order, the first one on each link.
-fn first_in_line<'a, A: Solution, W: Workload<A::Command, A::Event>>(
+fn first_in_line<'a>(
     from: &'a Draft,
     start: usize,
     network: Network,
-    tables: &'a Tables<A, W>,
-) -> impl Iterator<Item = usize> + use<'a, A, W> {
+    tables: &'a Tables,
+) -> impl Iterator<Item = usize> + use<'a> {
     let row = &from.row;
     (start..row.len()).filter(move |&place| {
         place == start

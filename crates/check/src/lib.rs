@@ -25,8 +25,8 @@
 //! ```
 //!
 //! # How it works
-//! A state is a row of small numbers, each of which names a part: one node with its timers, one
-//! message, the users with the monitor. Every part is kept once. What a node makes of a message is
+//! A state is a row of small numbers, each of which names a piece: one node with its timers, one
+//! message, the users with the monitor. Every piece is kept once. What a node makes of a message is
 //! computed once and looked up from then on, so that a step of the search costs a few look-ups and
 //! no allocation, however elaborate the protocol is. Of visited states only 64-bit fingerprints
 //! are kept, with twenty to thirty bytes for each; a counterexample is found again by executing its
@@ -47,53 +47,65 @@
 //! that only a fault would cancel is a starvation. A recovery that the plan allows, on the other
 //! hand, may be relied upon.
 
+mod audience;
 mod batch;
+mod beginnings;
 mod choices;
 mod debts;
 mod draft;
 mod expand;
-mod findings;
+mod found;
 mod intern;
 mod local;
+mod nodes;
+mod pieces;
 mod plan;
 mod reduce;
 mod replay;
 mod report;
 mod search;
-mod seeds;
 mod tables;
 mod visited;
-mod watch;
 mod world;
 
-use quorate_core::{NodeId, Scene, Solution, Violation, Workload};
+use quorate_core::{CommandOf, EventOf, NodeId, System, Violation, Workload};
 
 pub use plan::{Discards, Network, Plan, Reduction, Start, Timers};
 pub use report::{Counterexample, Outcome, Progress, Report};
 
+use beginnings::Beginning;
+use local::Setting;
 use replay::Replay;
 use search::{Search, Verdict};
-use seeds::Seed;
+use tables::AudienceSummary;
+use visited::Visited;
 use world::{Move, World};
 
 /// Explores everything that the plan allows. Tells `progress` now and then how far it has come.
 ///
 /// # Panics
 /// If a protocol breaks its contract: its own invariants, a refusal with effects, a message to a
-/// node that is not a neighbour, a claim that a message is outdated which is not. If the plan allows more than 255 faults of a kind.
-pub fn check<A: Solution, W: Workload<A::Command, A::Event>>(
-    scene: &Scene<A>,
+/// node that is not a neighbour, a claim that a message is outdated which is not. If the plan allows
+/// more than 255 faults of a kind.
+pub fn check<S: System, W: Workload<CommandOf<S>, EventOf<S>>>(
+    system: &S,
     users: &W,
     plan: &Plan,
     progress: &mut dyn FnMut(&Progress),
 ) -> Report {
-    let mut world = World::new(scene, plan);
-    let seeds = match seeds::sow(&mut world, users) {
-        Ok(seeds) => seeds,
+    let boot = |me, life, kept: &_| system.boot(me, life, kept);
+    let (topology, listens) = (system.topology(), system.traits().listens);
+    let setting = Setting { topology, listens, boot: &boot };
+    explore(pieces::world(setting, users.clone(), system.monitor(), plan), progress)
+}
+
+/// Explores a world of which nothing is known yet.
+fn explore(mut world: World<'_>, progress: &mut dyn FnMut(&Progress)) -> Report {
+    let beginnings = match beginnings::all(&mut world) {
+        Ok(beginnings) => beginnings,
         Err((moves, violation)) => {
             let violation = world.tables.violations[violation].clone();
-            let asleep = world.asleep(users);
-            let mut replay = Replay::new(&world, &asleep);
+            let mut replay = Replay::new(&world);
             replay.run(&moves, moves.len());
             let trace = replay.broken(&violation);
             let outcome = Outcome::Violated(Counterexample { violation, trace });
@@ -103,34 +115,30 @@ pub fn check<A: Solution, W: Workload<A::Command, A::Event>>(
     // Links cost memory and are seldom needed; if they are, that shows early.
     for with_links in [false, true] {
         let mut search = Search::new(&mut world, with_links);
-        let verdict = search.run(&seeds, progress);
+        let verdict = search.run(&beginnings, progress);
         let (visited, transitions, depth) = (search.visited, search.transitions, search.depth);
         if let Verdict::LinksNeeded = verdict {
             continue;
         }
-        if matches!(verdict, Verdict::Holds) && reduce::applies(plan) {
+        if matches!(verdict, Verdict::Holds) && reduce::applies(world.plan) {
             reduce::verify(&mut world);
         }
-        let path = |state| visited.path(state);
-        let outcome = outcome(&mut world, users, &seeds, verdict, path);
+        let outcome = outcome(&world, &beginnings, verdict, &visited);
         return Report { states: visited.len() as u64, transitions, depth, outcome };
     }
     unreachable!("a search with links does not need them")
 }
 
-fn outcome<A: Solution, W: Workload<A::Command, A::Event>>(
-    world: &mut World<'_, A, W>,
-    users: &W,
-    seeds: &[Seed],
+fn outcome(
+    world: &World<'_>,
+    beginnings: &[Beginning],
     verdict: Verdict,
-    path: impl Fn(u32) -> Vec<u64>,
+    visited: &Visited,
 ) -> Outcome {
-    let asleep = world.asleep(users);
-    let world = &*world;
     let replay = |state, last: Option<Move>| {
-        let (mut moves, before) = replay::moves(world, seeds, &path(state));
+        let (mut moves, before) = replay::moves(world, beginnings, &visited.path(state));
         moves.extend(last);
-        let mut replay = Replay::new(world, &asleep);
+        let mut replay = Replay::new(world);
         replay.run(&moves, before);
         replay
     };
@@ -142,16 +150,16 @@ fn outcome<A: Solution, W: Workload<A::Command, A::Event>>(
             let trace = replay(state, Some(step)).broken(&violation);
             Outcome::Violated(Counterexample { violation, trace })
         }
-        Verdict::BadEnd(state, watch) => {
-            let facts = world.tables.watch(watch);
-            let violation = facts.settled.clone().err().unwrap_or_else(unpaid);
-            let owed = world.tables.owed(watch);
-            let trace = replay(state, None).settled(owed.unwrap_or(NodeId::at(0)), &violation);
+        Verdict::BadEnd(state, audience) => {
+            let AudienceSummary { settled, owed_first, .. } = world.tables.audience(audience);
+            let violation = settled.clone().err().unwrap_or_else(unpaid);
+            let trace =
+                replay(state, None).settled(owed_first.unwrap_or(NodeId::at(0)), &violation);
             let found = Counterexample { violation, trace };
-            if owed.is_some() { Outcome::Deadlock(found) } else { Outcome::Violated(found) }
+            if owed_first.is_some() { Outcome::Deadlock(found) } else { Outcome::Violated(found) }
         }
-        Verdict::Unpayable(state, watch, node) => {
-            let settled = world.tables.watch(watch).settled.clone();
+        Verdict::Unpayable(state, audience, node) => {
+            let settled = world.tables.audience(audience).settled.clone();
             let violation = settled.err().unwrap_or_else(unpaid);
             let trace = replay(state, None).settled(node, &violation);
             Outcome::Starvation(Counterexample { violation, trace })

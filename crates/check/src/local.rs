@@ -1,31 +1,40 @@
 //! One node of the explored system, and what it makes of whatever happens to it.
 
-use quorate_core::trace::Recorder;
+use quorate_core::trace::{Recorder, Recording};
 use quorate_core::{
-    Choices, Ctx, Effect, Input, Kept, Life, Liveness, NodeId, Protocol, Scene, Sink, Solution,
-    Time,
+    Choices, Ctx, Effect, Input, Kept, Life, Liveness, NodeId, Protocol, Time, Topology,
 };
+
+/// What the nodes of a run have in common.
+pub(crate) struct Setting<'a, P: Protocol> {
+    /// Who can talk to whom.
+    pub(crate) topology: &'a Topology,
+    /// Does the protocol want the word of a failure detector?
+    pub(crate) listens: bool,
+    /// Makes the state of a node before its start: who it is, in which life, and what it kept.
+    pub(crate) boot: &'a (dyn Fn(NodeId, Life, &Kept<P::Stable>) -> P + Sync),
+}
 
 /// Everything that belongs to one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Local<A: Solution> {
+pub(crate) struct Local<P: Protocol> {
     pub(crate) me: NodeId,
-    pub(crate) presence: Up<A>,
-    number: Life,
-    kept: Kept<A::Stable>,
+    pub(crate) state: State<P>,
+    life: Life,
+    kept: Kept<P::Stable>,
     /// The timers that are set, in order.
-    pub(crate) timers: Vec<A::Timer>,
+    pub(crate) timers: Vec<P::Timer>,
     /// What the failure detector has not told it yet: by peer, and for each peer in order.
     pub(crate) words: Vec<(NodeId, Liveness)>,
 }
 
-/// Is a node there?
+/// The state of a node's protocol, if the node is there.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Up<A> {
+pub(crate) enum State<P> {
     /// It has not come up yet.
     Asleep,
-    /// It is in this state.
-    Up(A),
+    /// It is there.
+    Up(P),
     /// It has crashed.
     Down,
 }
@@ -39,13 +48,13 @@ pub(crate) struct Envelope<M> {
 }
 
 /// What can happen to a node.
-#[derive(Clone, Debug)]
-pub(crate) enum Cause<A: Solution> {
+#[derive(Debug)]
+pub(crate) enum Cause<'a, P: Protocol> {
     Start,
     Recover,
     Crash,
-    Command(A::Command),
-    Message(Envelope<A::Msg>),
+    Command(&'a P::Command),
+    Message(&'a Envelope<P::Msg>),
     /// The timer in this position fires.
     Timer(usize),
     /// The detector's word in this position arrives.
@@ -54,117 +63,119 @@ pub(crate) enum Cause<A: Solution> {
     Noticed(NodeId, Liveness),
 }
 
-/// Something that users and monitors are told of.
+/// A fact, as monitors are told it, to be kept.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum News<C, E> {
-    Gave(C),
-    Told(E),
+pub(crate) enum KeptFact<C, E> {
+    Command(C),
+    Event(E),
     Crashed,
     Recovered,
 }
 
 /// What a node makes of a cause.
 #[derive(Clone, Debug)]
-pub(crate) struct Response<A: Solution> {
+pub(crate) struct Response<P: Protocol> {
     /// The node afterwards.
-    pub(crate) local: Local<A>,
+    pub(crate) local: Local<P>,
     /// What it sent, each with the number of the sending.
-    pub(crate) sends: Vec<(u64, Envelope<A::Msg>)>,
-    /// What is to be told, in order.
-    pub(crate) news: Vec<News<A::Command, A::Event>>,
+    pub(crate) sends: Vec<(u64, Envelope<P::Msg>)>,
+    /// What its audience is told, in order.
+    pub(crate) facts: Vec<KeptFact<P::Command, P::Event>>,
     /// It had no effects at all.
     pub(crate) silent: bool,
 }
 
-impl<A: Solution> Local<A> {
+impl<P: Protocol> Local<P> {
     /// The node before it comes up.
     pub(crate) fn asleep(me: NodeId) -> Self {
         let (timers, words) = (Vec::new(), Vec::new());
-        Self { me, presence: Up::Asleep, number: Life::FIRST, kept: Kept::new(), timers, words }
+        Self { me, state: State::Asleep, life: Life::FIRST, kept: Kept::new(), timers, words }
     }
 
     /// What the node makes of a cause; none if it refuses the command. `sent` counts its sendings
     /// so far.
     pub(crate) fn respond(
         &self,
-        scene: &Scene<A>,
-        cause: &Cause<A>,
+        setting: &Setting<'_, P>,
+        cause: Cause<'_, P>,
         choices: &mut dyn Choices,
         sent: u64,
         recorder: Option<&mut Recorder>,
-    ) -> Option<Response<A>> {
+    ) -> Option<Response<P>> {
         let mut local = self.clone();
-        let mut news = Vec::new();
+        let mut facts = Vec::new();
         let input = match cause {
             Cause::Crash => {
-                local.presence = Up::Down;
+                local.state = State::Down;
                 local.timers.clear();
                 local.words.clear();
-                let news = [News::Crashed].into();
-                return Some(Response { local, sends: Vec::new(), news, silent: true });
+                let facts = [KeptFact::Crashed].into();
+                return Some(Response { local, sends: Vec::new(), facts, silent: true });
             }
             Cause::Noticed(peer, now) => {
-                let place = local.words.partition_point(|(other, _)| other <= peer);
-                local.words.insert(place, (*peer, *now));
-                return Some(Response { local, sends: Vec::new(), news, silent: true });
+                let place = local.words.partition_point(|(other, _)| *other <= peer);
+                local.words.insert(place, (peer, now));
+                return Some(Response { local, sends: Vec::new(), facts, silent: true });
             }
             Cause::Recover => {
-                local.number = local.number.next();
-                news.push(News::Recovered);
+                local.life = local.life.next();
+                facts.push(KeptFact::Recovered);
                 Input::Start
             }
             Cause::Start => Input::Start,
             Cause::Command(command) => {
-                news.push(News::Gave(command.clone()));
+                facts.push(KeptFact::Command(command.clone()));
                 Input::Command(command.clone())
             }
             Cause::Message(Envelope { from, msg, .. }) => {
                 Input::Message { from: *from, msg: msg.clone() }
             }
-            Cause::Timer(place) => Input::Timer(local.timers.remove(*place)),
+            Cause::Timer(place) => Input::Timer(local.timers.remove(place)),
             Cause::Word(place) => {
-                let (peer, now) = local.words.remove(*place);
+                let (peer, now) = local.words.remove(place);
                 Input::Liveness { peer, now }
             }
         };
-        local.take_in(scene, input, choices, Notes { effects: Vec::new(), sent, recorder }, news)
+        local.take_in(setting, input, choices, (sent, recorder), facts)
     }
 
     fn take_in(
         mut self,
-        scene: &Scene<A>,
-        input: Input<A>,
+        setting: &Setting<'_, P>,
+        input: Input<P>,
         choices: &mut dyn Choices,
-        mut notes: Notes<'_, A>,
-        news: Vec<News<A::Command, A::Event>>,
-    ) -> Option<Response<A>> {
+        (sent, mut recorder): (u64, Option<&mut Recorder>),
+        facts: Vec<KeptFact<P::Command, P::Event>>,
+    ) -> Option<Response<P>> {
         if matches!(input, Input::Start) {
-            self.presence = Up::Up(scene.reboot(self.me, self.number, &self.kept));
+            self.state = State::Up((setting.boot)(self.me, self.life, &self.kept));
         }
-        let Up::Up(protocol) = &mut self.presence else { panic!("{input:?} at a node not there") };
+        let State::Up(protocol) = &mut self.state else { panic!("{input:?} at a node not there") };
         let before = matches!(input, Input::Command(_)).then(|| protocol.clone());
-        let sent = notes.sent;
-        let mut cx = Ctx::new(self.me, Time::ZERO, choices, &mut notes);
+        let (mut effects, mut counted) = (Vec::new(), sent);
+        let recording = recorder.as_deref_mut();
+        let mut sink = Recording { sink: &mut effects, sent: &mut counted, recorder: recording };
+        let mut cx = Ctx::new(self.me, Time::ZERO, choices, &mut sink);
         let result = protocol.step(&mut cx, input);
         protocol.assert_invariants();
         if let Err(refusal) = result {
-            let unchanged = before.as_ref() == Some(&*protocol) && notes.effects.is_empty();
+            let unchanged = before.as_ref() == Some(&*protocol) && effects.is_empty();
             assert!(unchanged, "a refusal changes something: {protocol:?}");
-            if let Some(recorder) = notes.recorder {
+            if let Some(recorder) = recorder {
                 recorder.refused(refusal);
             }
             return None;
         }
-        Some(self.carry_out(scene, notes.effects, sent, news))
+        Some(self.carry_out(setting, effects, sent, facts))
     }
 
     fn carry_out(
         mut self,
-        scene: &Scene<A>,
-        effects: Vec<Effect<A>>,
+        setting: &Setting<'_, P>,
+        effects: Vec<Effect<P>>,
         mut sent: u64,
-        mut news: Vec<News<A::Command, A::Event>>,
-    ) -> Response<A> {
+        mut facts: Vec<KeptFact<P::Command, P::Event>>,
+    ) -> Response<P> {
         let from = self.me;
         let mut sends = Vec::new();
         let silent = effects.is_empty();
@@ -188,42 +199,13 @@ impl<A: Solution> Local<A> {
                 Effect::Persist(record) => {
                     self.kept.put(record);
                 }
-                Effect::Emit(event) => news.push(News::Told(event)),
+                Effect::Emit(event) => facts.push(KeptFact::Event(event)),
             }
         }
         for (_, Envelope { to, msg, .. }) in &sends {
-            let linked = scene.topology.link(from, *to).is_some();
+            let linked = setting.topology.link(from, *to).is_some();
             assert!(linked, "node {from} sends {msg:?} to node {to}, which is not its neighbour");
         }
-        Response { local: self, sends, news, silent }
-    }
-}
-
-/// Takes down what a handler does.
-struct Notes<'a, P: Protocol> {
-    effects: Vec<Effect<P>>,
-    sent: u64,
-    recorder: Option<&'a mut Recorder>,
-}
-
-impl<P: Protocol> Sink<P> for Notes<'_, P> {
-    fn effect(&mut self, effect: Effect<P>) {
-        self.sent += u64::from(matches!(effect, Effect::Send { .. } | Effect::Multicast { .. }));
-        if let Some(recorder) = &mut self.recorder {
-            recorder.effect(&effect, self.sent);
-        }
-        self.effects.push(effect);
-    }
-
-    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.step(step, fields);
-        }
-    }
-
-    fn chose(&mut self, choice: u32) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.chose(choice);
-        }
+        Response { local: self, sends, facts, silent }
     }
 }

@@ -8,13 +8,10 @@
 //! [`Protocol::is_outdated`]: quorate_core::Protocol::is_outdated
 
 use hashbrown::HashSet;
-use quorate_core::{Solution, Workload};
 use rustc_hash::FxBuildHasher;
 
-use crate::findings::Findings;
-use crate::local::Up;
 use crate::plan::{Discards, Plan, Reduction};
-use crate::tables::{Code, Tables, pair};
+use crate::tables::{Code, pair};
 use crate::world::World;
 
 /// Is anything left out under this plan? Not where a fault could happen to a message before it is
@@ -26,30 +23,17 @@ pub(crate) fn applies(plan: &Plan) -> bool {
         && plan.discards == Discards::Count
 }
 
-/// Does the node claim that this message is outdated?
-pub(crate) fn is_claimed<A: Solution, W: Workload<A::Command, A::Event>>(
-    tables: &Tables<A, W>,
-    local: u32,
-    message: u32,
-) -> bool {
-    let envelope = &tables.messages[message];
-    match &tables.locals[local].presence {
-        Up::Up(node) => node.is_outdated(envelope.from, &envelope.msg),
-        Up::Asleep | Up::Down => false,
-    }
-}
-
 /// Verifies every claim that was relied upon. The node does not change by the delivery, so what can
 /// happen to it while the message is still under way is what was seen to happen to it without.
 ///
 /// # Panics
 /// At the first claim that is not true.
-pub(crate) fn verify<A: Solution, W: Workload<A::Command, A::Event>>(world: &mut World<'_, A, W>) {
-    let known = world.tables.deeds_all();
+pub(crate) fn verify(world: &mut World<'_>) {
+    let known = world.tables.causes_known();
     let mut todo: Vec<_> = known
         .iter()
         .filter_map(|&(local, cause)| Some((local, cause.as_message()?)))
-        .filter(|&(local, message)| is_claimed(&world.tables, local, message))
+        .filter(|&(local, message)| world.is_outdated(local, message))
         .collect();
     let mut seen = HashSet::<u64, FxBuildHasher>::default();
     while let Some((local, message)) = todo.pop() {
@@ -59,31 +43,27 @@ pub(crate) fn verify<A: Solution, W: Workload<A::Command, A::Event>>(world: &mut
         assert_outdated(world, local, message);
         let first = known.partition_point(|&(other, _)| other < local);
         for &(_, cause) in known[first..].iter().take_while(|(other, _)| *other == local) {
-            let deeds = world.tables.deeds(local, cause).unwrap_or_default();
-            todo.extend(deeds.iter().map(|deed| (deed.local, message)));
+            let responses = world.tables.responses(local, cause).unwrap_or_default();
+            todo.extend(responses.iter().map(|response| (response.local, message)));
         }
     }
 }
 
 /// Asserts that the node claims the message to be outdated, and that nothing comes of it.
-fn assert_outdated<A: Solution, W: Workload<A::Command, A::Event>>(
-    world: &mut World<'_, A, W>,
-    local: u32,
-    message: u32,
-) {
-    let World { tables, scene, .. } = world;
+fn assert_outdated(world: &mut World<'_>, local: u32, message: u32) {
     let cause = Code::message(message);
-    if tables.deeds(local, cause).is_none() {
-        let mut findings = Findings::new();
-        findings.find_deeds(scene, tables, local, cause);
-        findings.keep(scene, tables);
+    if world.tables.responses(local, cause).is_none() {
+        world.pieces.find_responses(0, local, cause);
+        world.keep_found();
     }
-    let deeds = tables.deeds(local, cause).unwrap_or_default();
-    let nothing_happens = deeds.iter().all(|deed| deed.local == local && deed.silent);
+    let World { tables, pieces, .. } = world;
+    let responses = tables.responses(local, cause).unwrap_or_default();
+    let nothing_happens =
+        responses.iter().all(|response| response.local == local && response.silent);
     assert!(
-        is_claimed(tables, local, message) && nothing_happens,
+        tables.outdated(local, message) == Some(true) && nothing_happens,
         "{:?} was claimed to be outdated and is not, for {:?}",
-        tables.messages[message],
-        tables.locals[local].presence
+        pieces.message(message),
+        pieces.node(local)
     );
 }

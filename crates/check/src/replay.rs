@@ -1,25 +1,25 @@
 //! A run, executed once more to be written down.
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
-use quorate_core::{Liveness, NodeId, Solution, Span, Time, Violation, Workload};
+use quorate_core::{Liveness, NodeId, Span, Time, Violation};
 
-use crate::choices::Script;
+use crate::beginnings::Beginning;
 use crate::draft::{Draft, NODES};
 use crate::expand::Expander;
-use crate::seeds::Seed;
 use crate::tables::{Code, Presence};
 use crate::world::{Action, Move, Reached, World};
 
 /// The steps of the run through states with these fingerprints, and how many of them come before
 /// its beginning.
-pub(crate) fn moves<A: Solution, W: Workload<A::Command, A::Event>>(
-    world: &World<'_, A, W>,
-    seeds: &[Seed],
+pub(crate) fn moves(
+    world: &World<'_>,
+    beginnings: &[Beginning],
     path: &[u64],
 ) -> (Vec<Move>, usize) {
     let mut expander = Expander::new(world);
-    let seed = seeds.iter().find(|seed| seed.draft.fingerprint == path[0]);
-    let Seed { mut draft, mut moves } = seed.expect("a path begins at the beginning").clone();
+    let beginning = beginnings.iter().find(|beginning| beginning.draft.fingerprint == path[0]);
+    let Beginning { mut draft, mut moves } =
+        beginning.expect("a path begins at the beginning").clone();
     let before = moves.len();
     for &fingerprint in &path[1..] {
         let mut found: Option<(Move, Draft)> = None;
@@ -37,8 +37,8 @@ pub(crate) fn moves<A: Solution, W: Workload<A::Command, A::Event>>(
 }
 
 /// Writes runs down.
-pub(crate) struct Replay<'a, A: Solution, W> {
-    world: &'a World<'a, A, W>,
+pub(crate) struct Replay<'a> {
+    world: &'a World<'a>,
     now: Time,
     /// The numbers of the nodes' states.
     nodes: Vec<u32>,
@@ -50,14 +50,14 @@ pub(crate) struct Replay<'a, A: Solution, W> {
     records: Vec<Record>,
 }
 
-impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
-    /// A run that begins with this state, in which nobody has come up.
-    pub(crate) fn new(world: &'a World<'a, A, W>, asleep: &Draft) -> Self {
+impl<'a> Replay<'a> {
+    /// A run in which nobody has come up yet.
+    pub(crate) fn new(world: &'a World<'a>) -> Self {
         Self {
             world,
             now: Time::ZERO,
-            nodes: asleep.row[NODES..].to_vec(),
-            sent: vec![0; asleep.row.len() - NODES],
+            nodes: world.asleep.row[NODES..].to_vec(),
+            sent: vec![0; world.count],
             flights: Vec::new(),
             recorder: Recorder::new(),
             records: Vec::new(),
@@ -89,7 +89,7 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
     }
 
     fn take(&mut self, step: Move) {
-        let tables = &self.world.tables;
+        let World { tables, pieces, .. } = self.world;
         match step.action {
             Action::Start(node) => {
                 self.happen(node, Code::START, step.way, Happening::Start);
@@ -104,13 +104,14 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
                 self.happen(node, Code::message(message), step.way, Happening::Receive(parcel));
             }
             Action::Word(node, place) => {
-                let (peer, now) = tables.locals[self.nodes[node]].words[place as usize];
-                self.happen(node, Code::word(place), step.way, Happening::Liveness(peer, now));
+                let words = &tables.local(self.nodes[node]).words;
+                let word = words.iter().find(|word| word.place == place).expect(KNOWN);
+                let input = Happening::Liveness(NodeId::at(word.peer), word.now);
+                self.happen(node, Code::word(place), step.way, input);
             }
             Action::Timer(node, place) => {
-                let timer = tables.locals[self.nodes[node]].timers[place as usize];
-                let timer = Happening::Timer(format!("{timer:?}"));
-                self.happen(node, Code::timer(place), step.way, timer);
+                let timer = format!("{:?}", pieces.timer(self.nodes[node], place));
+                self.happen(node, Code::timer(place), step.way, Happening::Timer(timer));
             }
             Action::Recover(node) => self.recover(node, step.way),
             Action::Crash(node) => self.crash(node),
@@ -127,17 +128,14 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
     }
 
     fn command(&mut self, node: usize, command: u32, way: usize) {
-        let text = format!("{:?}", self.world.tables.commands[command]);
+        let text = format!("{:?}", self.world.pieces.command(command));
         self.happen(node, Code::command(command), way, Happening::Command(text));
     }
 
     fn recover(&mut self, node: usize, way: usize) {
         self.notice(node, Liveness::Up);
         for other in 0..self.nodes.len() {
-            if self.world.scene.traits.listens
-                && other != node
-                && self.presence(other) == Presence::Down
-            {
+            if self.world.listens && other != node && self.presence(other) == Presence::Down {
                 self.will_hear(node, other, Liveness::Down);
             }
         }
@@ -155,23 +153,17 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
         }
     }
 
-    /// Something happens to a node and has the effects of one of its deeds.
+    /// Something happens to a node and has the effects of one of its responses.
     fn happen(&mut self, node: usize, code: Code, way: usize, input: Happening) {
-        let World { tables, scene, .. } = self.world;
+        let World { tables, pieces, .. } = self.world;
         let local = self.nodes[node];
-        let deed = &tables.deeds(local, code).expect(KNOWN)[way];
+        let response = &tables.responses(local, code).expect(KNOWN)[way];
         self.recorder.begin(self.now, NodeId::at(node), input);
-        let response = tables.locals[local].respond(
-            scene,
-            &tables.cause(code),
-            &mut Script(tables.choices(deed)),
-            self.sent[node],
-            Some(&mut self.recorder),
-        );
+        let (choices, sent) = (tables.choices(response), self.sent[node]);
+        let ids = pieces.repeat((local, code), choices, sent, &mut self.recorder);
         self.records.extend(self.recorder.end());
-        self.nodes[node] = deed.local;
-        let ids = response.expect(KNOWN).sends.into_iter().map(|(id, _)| id);
-        for (id, &message) in ids.zip(tables.sends(deed)) {
+        self.nodes[node] = response.local;
+        for (id, &message) in ids.into_iter().zip(tables.sends(response)) {
             self.sent[node] = id;
             if self.presence(tables.route(message).to as usize) == Presence::Down {
                 self.lose(message, self.parcel(id, message));
@@ -195,8 +187,7 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
     }
 
     fn parcel(&self, id: u64, message: u32) -> Parcel {
-        let envelope = &self.world.tables.messages[message];
-        Parcel::new(envelope.from, id, &envelope.msg)
+        self.world.pieces.parcel(message, id)
     }
 
     fn presence(&self, node: usize) -> Presence {
@@ -205,10 +196,7 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
 
     fn notice(&mut self, node: usize, now: Liveness) {
         for other in 0..self.nodes.len() {
-            if self.world.scene.traits.listens
-                && other != node
-                && self.presence(other) != Presence::Down
-            {
+            if self.world.listens && other != node && self.presence(other) != Presence::Down {
                 self.will_hear(other, node, now);
             }
         }
@@ -216,8 +204,8 @@ impl<'a, A: Solution, W: Workload<A::Command, A::Event>> Replay<'a, A, W> {
 
     fn will_hear(&mut self, node: usize, peer: usize, now: Liveness) {
         let code = Code::noticed(NodeId::at(peer), now);
-        let deeds = self.world.tables.deeds(self.nodes[node], code);
-        self.nodes[node] = deeds.expect(KNOWN)[0].local;
+        let responses = self.world.tables.responses(self.nodes[node], code);
+        self.nodes[node] = responses.expect(KNOWN)[0].local;
     }
 }
 

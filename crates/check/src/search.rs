@@ -1,18 +1,14 @@
 //! Breadth first, level by level: the first violation found has the shortest run.
 
-use quorate_core::{NodeId, Solution, Workload};
+use quorate_core::NodeId;
 
-use crate::batch::{self, Crop, Harvest, Level, Rows};
+use crate::batch::{self, BATCH, Expansion, Expansions, Level, Rows};
+use crate::beginnings::Beginning;
 use crate::debts::Links;
-use crate::draft::WATCH;
+use crate::draft::AUDIENCE;
 use crate::report::Progress;
-use crate::seeds::Seed;
 use crate::visited::{NONE, Visited};
 use crate::world::{Move, World};
-
-/// How many states are expanded against the same tables. Reports would be the same with any other
-/// number; with a larger one threads meet less often, with a smaller one caches are hit more often.
-const BATCH: usize = 4096;
 
 /// Debts are kept as bits of a word.
 const NODES_MAX: usize = 64;
@@ -26,17 +22,17 @@ pub(crate) enum Verdict {
     Bounded,
     /// This step out of this state breaks a property.
     Broken(u32, Move, u32),
-    /// This state is an end that breaks a property; its users and monitor.
+    /// This state is an end that breaks a property; its audience.
     BadEnd(u32, u32),
-    /// In this state something is owed to a node for ever; its users and monitor, and the node.
+    /// In this state something is owed to a node for ever; its audience, and the node.
     Unpayable(u32, u32, NodeId),
     /// Debts can only be judged with the links between states.
     LinksNeeded,
 }
 
 /// A search under way.
-pub(crate) struct Search<'s, 'w, A: Solution, W> {
-    world: &'s mut World<'w, A, W>,
+pub(crate) struct Search<'s, 'w> {
+    world: &'s mut World<'w>,
     pub(crate) visited: Visited,
     level: Rows,
     next: Rows,
@@ -45,9 +41,9 @@ pub(crate) struct Search<'s, 'w, A: Solution, W> {
     pub(crate) depth: u32,
 }
 
-impl<'s, 'w, A: Solution, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W> {
+impl<'s, 'w> Search<'s, 'w> {
     /// A search that has not begun.
-    pub(crate) fn new(world: &'s mut World<'w, A, W>, with_links: bool) -> Self {
+    pub(crate) fn new(world: &'s mut World<'w>, with_links: bool) -> Self {
         Self {
             world,
             visited: Visited::default(),
@@ -60,10 +56,14 @@ impl<'s, 'w, A: Solution, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W
     }
 
     /// Searches from these initial states.
-    pub(crate) fn run(&mut self, seeds: &[Seed], progress: &mut dyn FnMut(&Progress)) -> Verdict {
-        for seed in seeds {
+    pub(crate) fn run(
+        &mut self,
+        beginnings: &[Beginning],
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Verdict {
+        for beginning in beginnings {
             self.transitions += 1;
-            self.meet(&seed.draft.row, seed.draft.fingerprint, NONE);
+            self.meet(&beginning.draft.row, beginning.draft.fingerprint, NONE);
         }
         while self.next.len() > 0 {
             let states = self.visited.len();
@@ -88,11 +88,11 @@ impl<'s, 'w, A: Solution, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W
                 visited: &self.visited,
                 with_links: self.links.is_some(),
             };
-            let (harvests, crops) = batch::expand(self.world, level, places.clone());
-            for (place, (harvest, crop)) in places.clone().zip(crops) {
-                let harvest = &harvests[harvest];
+            let (by_thread, found) = batch::expand(self.world, level, places.clone());
+            for (place, (thread, number)) in places.clone().zip(found) {
+                let expansions = &by_thread[thread];
                 let state = (end - count + place) as u32;
-                let verdict = self.bring_in(state, place, harvest, &harvest.crops[crop]);
+                let verdict = self.take_over(state, place, expansions, &expansions.each[number]);
                 if verdict.is_some() {
                     return verdict;
                 }
@@ -104,19 +104,19 @@ impl<'s, 'w, A: Solution, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W
     }
 
     /// Takes over what came of a state.
-    fn bring_in(
+    fn take_over(
         &mut self,
         state: u32,
         place: usize,
-        harvest: &Harvest,
-        crop: &Crop,
+        expansions: &Expansions,
+        expansion: &Expansion,
     ) -> Option<Verdict> {
-        self.transitions += crop.steps;
+        self.transitions += expansion.steps;
         let mut targets = Vec::new();
-        for place in crop.fresh.clone() {
-            let (row, fingerprint) = harvest.fresh.get(place);
+        for place in expansion.fresh.clone() {
+            let (row, fingerprint) = expansions.fresh.get(place);
             let target = self.meet(row, fingerprint, state);
-            if self.links.is_some() && !harvest.by_fault[place] {
+            if self.links.is_some() && !expansions.by_fault[place] {
                 targets.push(target);
             }
             if self.visited.len() as u64 > self.world.plan.states_max {
@@ -124,20 +124,20 @@ impl<'s, 'w, A: Solution, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W
             }
         }
         if let Some(links) = &mut self.links {
-            let met = harvest.met[crop.met.clone()].iter().copied();
+            let met = expansions.met[expansion.met.clone()].iter().copied();
             links.expand(met.chain(targets));
         }
-        if let Some((step, violation)) = crop.broken {
+        if let Some((step, violation)) = expansion.broken {
             return Some(Verdict::Broken(state, step, violation));
         }
-        let watch = self.level.get(place).0[WATCH];
-        let facts = self.world.tables.watch(watch);
-        if crop.is_end && facts.settled.is_err() {
-            return Some(Verdict::BadEnd(state, watch));
+        let audience = self.level.get(place).0[AUDIENCE];
+        let summary = self.world.tables.audience(audience);
+        if expansion.is_end && summary.settled.is_err() {
+            return Some(Verdict::BadEnd(state, audience));
         }
         // Without links sideways or back, every run comes to an end, and each end was judged.
-        let debts_in_doubt = crop.sideways || (crop.is_end && facts.owed != 0);
-        let judged_later = self.links.is_some() || self.world.scene.count() > NODES_MAX;
+        let debts_in_doubt = expansion.sideways || (expansion.is_end && summary.owed != 0);
+        let judged_later = self.links.is_some() || self.world.count > NODES_MAX;
         (debts_in_doubt && !judged_later).then_some(Verdict::LinksNeeded)
     }
 
@@ -147,7 +147,7 @@ impl<'s, 'w, A: Solution, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W
         if new {
             self.next.push(row, fingerprint);
             if let Some(links) = &mut self.links {
-                links.meet(row[WATCH]);
+                links.meet(row[AUDIENCE]);
             }
         }
         state
@@ -155,11 +155,11 @@ impl<'s, 'w, A: Solution, W: Workload<A::Command, A::Event>> Search<'s, 'w, A, W
 
     fn judge_debts(&self) -> Verdict {
         let Some(links) = &self.links else { return Verdict::Holds };
-        let owed = |watch| self.world.tables.watch(watch).owed;
+        let owed = |audience| self.world.tables.audience(audience).owed;
         match links.first_unpayable(owed) {
             None => Verdict::Holds,
             Some((state, node)) => {
-                Verdict::Unpayable(state, links.watch(state), NodeId::at(node as usize))
+                Verdict::Unpayable(state, links.audience(state), NodeId::at(node as usize))
             }
         }
     }

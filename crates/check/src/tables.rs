@@ -1,19 +1,18 @@
-//! The parts of states, and what becomes of them.
+//! What becomes of the pieces of states, in numbers.
 //!
-//! A step changes few parts of a state: one node, some messages, now and then what users and
-//! monitor know. There are few different parts compared with states, so each is kept once and named
-//! by a number, and what a node makes of a cause is found out once and then looked up.
+//! A step changes few pieces of a state: one node, some messages, now and then its audience. There
+//! are few different pieces compared with states, so each is kept once and named by a number, and
+//! what a node makes of a cause is found out once and then looked up here. The pieces themselves are
+//! kept elsewhere ([`Pieces`](crate::pieces::Pieces)): whoever searches needs only their numbers, and
+//! so the search is compiled once and not for every protocol.
 
 use hashbrown::HashMap;
-use quorate_core::{Family, Liveness, Monitor, NodeId, Scene, Solution, Violation, Workload};
+use quorate_core::{Liveness, NodeId, NodeSet, Violation};
 use rustc_hash::FxBuildHasher;
 
-use crate::findings::Way;
 use crate::intern::Interner;
-use crate::local::{Cause, Envelope, Local, Response, Up};
-use crate::watch::{Tale, Watch};
 
-/// Numbers of parts stay below this, so that a [`Code`] has room for its kind.
+/// Numbers of pieces stay below this, so that a [`Code`] has room for its kind.
 pub(crate) const PAYLOAD_MAX: u32 = 1 << 28;
 
 /// A cause in a word: four bits for its kind, the rest for a number.
@@ -48,7 +47,15 @@ impl Code {
 
     /// The message that arrives, if this is what happens.
     pub(crate) fn as_message(self) -> Option<u32> {
-        (self.0 / PAYLOAD_MAX == 4).then_some(self.0 % PAYLOAD_MAX)
+        (self.kind() == 4).then_some(self.payload())
+    }
+
+    pub(crate) const fn kind(self) -> u32 {
+        self.0 / PAYLOAD_MAX
+    }
+
+    pub(crate) const fn payload(self) -> u32 {
+        self.0 % PAYLOAD_MAX
     }
 
     pub(crate) const fn noticed(peer: NodeId, now: Liveness) -> Self {
@@ -67,7 +74,7 @@ pub(crate) enum Presence {
 
 /// What an expansion has to know of a node's state.
 #[derive(Debug)]
-pub(crate) struct LocalFacts {
+pub(crate) struct LocalSummary {
     pub(crate) presence: Presence,
     /// How many timers are set.
     pub(crate) timers: u32,
@@ -83,6 +90,18 @@ pub(crate) struct Word {
     pub(crate) now: Liveness,
 }
 
+impl Word {
+    /// The words that can be told next, of all that are to be told: by peer, and for each in order.
+    pub(crate) fn next(words: &[(NodeId, Liveness)]) -> Vec<Self> {
+        let first = |place: usize| place == 0 || words[place - 1].0 != words[place].0;
+        let word = |place: usize| {
+            let (peer, now) = words[place];
+            Self { place: place as u32, peer: peer.index(), now }
+        };
+        (0..words.len()).filter(|&place| first(place)).map(word).collect()
+    }
+}
+
 /// Where a message comes from and goes to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
@@ -91,81 +110,85 @@ pub(crate) struct Route {
     pub(crate) link: u32,
 }
 
-/// What an expansion has to know of users and monitor.
+/// What an expansion has to know of an audience.
 #[derive(Debug)]
-pub(crate) struct WatchFacts {
+pub(crate) struct AudienceSummary {
     /// The next command of each node's user.
     pub(crate) commands: Vec<Option<u32>>,
     /// The nodes to which something is owed; those beyond the 64th are left out.
     pub(crate) owed: u64,
+    /// The first node to which something is owed, also beyond the 64th.
+    pub(crate) owed_first: Option<NodeId>,
     /// What the monitor says if this is the end.
     pub(crate) settled: Result<(), Violation>,
 }
 
+impl AudienceSummary {
+    /// The summary of an audience: its users' commands, and what its monitor says.
+    pub(crate) fn new(
+        commands: Vec<Option<u32>>,
+        owed: &NodeSet,
+        settled: Result<(), Violation>,
+    ) -> Self {
+        let bits = owed.iter().filter(|node| node.index() < 64);
+        let bits = bits.fold(0, |bits, node| bits | 1 << node.index());
+        Self { commands, owed: bits, owed_first: owed.iter().next(), settled }
+    }
+}
+
 /// What a node makes of a cause, in numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Deed {
+pub(crate) struct Response {
     pub(crate) local: u32,
-    /// What is told of it, if anything.
-    pub(crate) tale: Option<u32>,
+    /// The news that its audience is told, if any.
+    pub(crate) news: Option<u32>,
     /// It had no effects at all.
     pub(crate) silent: bool,
+    /// The cause was a message that the node claimed to be outdated.
+    outdated: bool,
     sends: (u32, u32),
     choices: (u32, u32),
 }
 
-/// What users and monitor make of a tale.
+/// A response that is to be kept.
+#[derive(Debug)]
+pub(crate) struct NewResponse {
+    pub(crate) local: u32,
+    pub(crate) news: Option<u32>,
+    pub(crate) silent: bool,
+    pub(crate) outdated: bool,
+    pub(crate) sends: Vec<u32>,
+    pub(crate) choices: Vec<u32>,
+}
+
+/// What an audience makes of news.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Heard {
-    /// They are in this state now.
+    /// This is the audience now.
     Fine(u32),
     /// The monitor finds this violation.
     Broken(u32),
 }
 
-/// All parts that were met, and all that is known about them.
-pub(crate) struct Tables<A: Solution, W> {
-    pub(crate) locals: Interner<Local<A>>,
-    local_facts: Vec<LocalFacts>,
-    pub(crate) messages: Interner<Envelope<A::Msg>>,
+/// All that is known about the pieces that were met.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    locals: Vec<LocalSummary>,
     routes: Vec<Route>,
-    pub(crate) commands: Interner<A::Command>,
-    pub(crate) tales: Interner<Tale<A::Command, A::Event>>,
-    pub(crate) watches: Interner<Watch<W, <A::Family as Family>::Monitor>>,
-    watch_facts: Vec<WatchFacts>,
+    audiences: Vec<AudienceSummary>,
     pub(crate) violations: Interner<Violation>,
-    deeds: Vec<Deed>,
+    responses: Vec<Response>,
     sends: Vec<u32>,
     choices: Vec<u32>,
-    /// From a node's state and a cause to a range of deeds, one for each way to choose.
-    deeds_known: HashMap<u64, (u32, u32), FxBuildHasher>,
+    /// From a node's state and a cause to a range of responses, one for each way to choose.
+    responses_known: HashMap<u64, (u32, u32), FxBuildHasher>,
     heard_known: HashMap<u64, Heard, FxBuildHasher>,
 }
 
-impl<A: Solution, W: Workload<A::Command, A::Event>> Tables<A, W> {
-    /// Tables in which nothing stands yet.
-    pub(crate) fn new() -> Self {
-        Self {
-            locals: Interner::default(),
-            local_facts: Vec::new(),
-            messages: Interner::default(),
-            routes: Vec::new(),
-            commands: Interner::default(),
-            tales: Interner::default(),
-            watches: Interner::default(),
-            watch_facts: Vec::new(),
-            violations: Interner::default(),
-            deeds: Vec::new(),
-            sends: Vec::new(),
-            choices: Vec::new(),
-            deeds_known: HashMap::default(),
-            heard_known: HashMap::default(),
-        }
-    }
-
+impl Tables {
     /// What is to be known of a node's state.
-    pub(crate) fn local(&self, local: u32) -> &LocalFacts {
-        &self.local_facts[local as usize]
+    pub(crate) fn local(&self, local: u32) -> &LocalSummary {
+        &self.locals[local as usize]
     }
 
     /// What is to be known of a message.
@@ -173,159 +196,86 @@ impl<A: Solution, W: Workload<A::Command, A::Event>> Tables<A, W> {
         self.routes[message as usize]
     }
 
-    /// What is to be known of users and monitor.
-    pub(crate) fn watch(&self, watch: u32) -> &WatchFacts {
-        &self.watch_facts[watch as usize]
-    }
-
-    /// The first node to which something is owed.
-    pub(crate) fn owed(&self, watch: u32) -> Option<NodeId> {
-        self.watches[watch].monitor.owed().iter().next()
+    /// What is to be known of an audience.
+    pub(crate) fn audience(&self, audience: u32) -> &AudienceSummary {
+        &self.audiences[audience as usize]
     }
 
     /// What a node in this state makes of a cause, if that is known: nothing if it refuses, else
-    /// one deed for each way to choose.
-    pub(crate) fn deeds(&self, local: u32, code: Code) -> Option<&[Deed]> {
-        let &(start, end) = self.deeds_known.get(&pair(local, code.0))?;
-        Some(&self.deeds[start as usize..end as usize])
+    /// one response for each way to choose.
+    pub(crate) fn responses(&self, local: u32, code: Code) -> Option<&[Response]> {
+        let &(start, end) = self.responses_known.get(&pair(local, code.0))?;
+        Some(&self.responses[start as usize..end as usize])
     }
 
-    /// What users and monitor in this state make of a tale, if that is known.
-    pub(crate) fn heard(&self, watch: u32, tale: u32) -> Option<Heard> {
-        self.heard_known.get(&pair(watch, tale)).copied()
+    /// What an audience makes of news, if that is known.
+    pub(crate) fn heard(&self, audience: u32, news: u32) -> Option<Heard> {
+        self.heard_known.get(&pair(audience, news)).copied()
     }
 
-    /// Everything that is known to happen to a node in a state, in order.
-    pub(crate) fn deeds_all(&self) -> Vec<(u32, Code)> {
-        let mut keys: Vec<_> = self.deeds_known.keys().copied().collect();
+    /// The causes to which responses are known, each with the node's state, in order.
+    pub(crate) fn causes_known(&self) -> Vec<(u32, Code)> {
+        let mut keys: Vec<_> = self.responses_known.keys().copied().collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| ((key >> 32) as u32, Code(key as u32))).collect()
     }
 
-    /// The messages that are sent with a deed.
-    pub(crate) fn sends(&self, deed: &Deed) -> &[u32] {
-        &self.sends[deed.sends.0 as usize..deed.sends.1 as usize]
+    /// Whether a node in this state claims that the message is outdated, if that is known.
+    pub(crate) fn outdated(&self, local: u32, message: u32) -> Option<bool> {
+        let responses = self.responses(local, Code::message(message))?;
+        Some(responses.first().is_some_and(|response| response.outdated))
     }
 
-    /// The choices that lead to a deed.
-    pub(crate) fn choices(&self, deed: &Deed) -> &[u32] {
-        &self.choices[deed.choices.0 as usize..deed.choices.1 as usize]
+    /// The messages that are sent with a response.
+    pub(crate) fn sends(&self, response: &Response) -> &[u32] {
+        &self.sends[response.sends.0 as usize..response.sends.1 as usize]
     }
 
-    /// The cause that a code stands for.
-    pub(crate) fn cause(&self, code: Code) -> Cause<A> {
-        let payload = code.0 % PAYLOAD_MAX;
-        let peer = NodeId::at(payload as usize);
-        match code.0 / PAYLOAD_MAX {
-            0 => Cause::Start,
-            1 => Cause::Recover,
-            2 => Cause::Crash,
-            3 => Cause::Command(self.commands[payload].clone()),
-            4 => Cause::Message(self.messages[payload].clone()),
-            5 => Cause::Timer(payload as usize),
-            6 => Cause::Word(payload as usize),
-            7 => Cause::Noticed(peer, Liveness::Up),
-            8 => Cause::Noticed(peer, Liveness::Down),
-            kind => unreachable!("no cause has the kind {kind}"),
-        }
+    /// The choices that lead to a response.
+    pub(crate) fn choices(&self, response: &Response) -> &[u32] {
+        &self.choices[response.choices.0 as usize..response.choices.1 as usize]
     }
 
-    /// The number of a node's state.
-    pub(crate) fn add_local(&mut self, local: Local<A>) -> u32 {
-        let presence = match local.presence {
-            Up::Asleep => Presence::Asleep,
-            Up::Up(_) => Presence::Up,
-            Up::Down => Presence::Down,
-        };
-        let words = local.words.iter().enumerate().filter_map(|(place, &(peer, now))| {
-            let first = place == 0 || local.words[place - 1].0 != peer;
-            first.then_some(Word { place: place as u32, peer: peer.index(), now })
-        });
-        let words = words.collect();
-        let facts = LocalFacts { presence, timers: local.timers.len() as u32, words };
-        let (number, new) = self.locals.number(local);
-        if new {
-            self.local_facts.push(facts);
-        }
-        number
+    /// The next new state of a node.
+    pub(crate) fn add_local(&mut self, summary: LocalSummary) {
+        self.locals.push(summary);
     }
 
-    /// The number of users and monitor.
-    pub(crate) fn add_watch(
-        &mut self,
-        count: usize,
-        watch: Watch<W, <A::Family as Family>::Monitor>,
-    ) -> u32 {
-        let command = |node| watch.users.next(node).map(|(command, _)| command);
-        let commands: Vec<_> = NodeId::first(count).map(command).collect();
-        let owed = watch.monitor.owed();
-        let bits = owed.iter().filter(|node| node.index() < 64);
-        let owed = bits.fold(0, |owed, node| owed | 1 << node.index());
-        let settled = watch.monitor.settle();
-        let (number, new) = self.watches.number(watch);
-        if new {
-            let known = &mut self.commands;
-            let commands = commands.into_iter().map(|c| c.map(|c| known.number(c).0)).collect();
-            self.watch_facts.push(WatchFacts { commands, owed, settled });
-        }
-        number
+    /// The next new message.
+    pub(crate) fn add_route(&mut self, route: Route) {
+        self.routes.push(route);
     }
 
-    /// Keeps what a node makes of a cause.
-    pub(crate) fn add_deeds(&mut self, scene: &Scene<A>, key: u64, ways: Vec<Way<A>>) {
-        if self.deeds_known.contains_key(&key) {
-            return;
-        }
-        let start = self.deeds.len() as u32;
-        for Way { choices, response } in ways {
-            let Response { local, sends, news, silent } = response;
-            let at = local.me;
-            let local = self.add_local(local);
-            let tale = (!news.is_empty()).then(|| self.tales.number(Tale { at, news }).0);
-            let sends_start = self.sends.len() as u32;
-            for (_, envelope) in sends {
-                let message = self.add_message(scene, envelope);
-                self.sends.push(message);
-            }
-            let sends = (sends_start, self.sends.len() as u32);
-            let choices_start = self.choices.len() as u32;
-            self.choices.extend(choices);
-            let choices = (choices_start, self.choices.len() as u32);
-            self.deeds.push(Deed { local, tale, silent, sends, choices });
-        }
-        self.deeds_known.insert(key, (start, self.deeds.len() as u32));
+    /// The next new audience.
+    pub(crate) fn add_audience(&mut self, summary: AudienceSummary) {
+        self.audiences.push(summary);
     }
 
-    fn add_message(&mut self, scene: &Scene<A>, envelope: Envelope<A::Msg>) -> u32 {
-        let link = scene.topology.link(envelope.from, envelope.to).expect("only neighbours send");
-        let (from, to) = (envelope.from.index() as u32, envelope.to.index() as u32);
-        let route = Route { from, to, link: link as u32 };
-        let (number, new) = self.messages.number(envelope);
-        if new {
-            self.routes.push(route);
+    /// Keeps what a node makes of a cause, which was not known: one response for each way to choose.
+    pub(crate) fn add_responses(&mut self, local: u32, code: Code, responses: Vec<NewResponse>) {
+        let start = self.responses.len() as u32;
+        for NewResponse { local, news, silent, outdated, sends, choices } in responses {
+            let sends = append(&mut self.sends, &sends);
+            let choices = append(&mut self.choices, &choices);
+            self.responses.push(Response { local, news, silent, outdated, sends, choices });
         }
-        number
+        self.responses_known.insert(pair(local, code.0), (start, self.responses.len() as u32));
     }
 
-    /// Keeps what users and monitor make of a tale.
-    pub(crate) fn add_heard(
-        &mut self,
-        count: usize,
-        key: u64,
-        heard: Result<Watch<W, <A::Family as Family>::Monitor>, Violation>,
-    ) {
-        if self.heard_known.contains_key(&key) {
-            return;
-        }
-        let heard = match heard {
-            Ok(watch) => Heard::Fine(self.add_watch(count, watch)),
-            Err(violation) => Heard::Broken(self.violations.number(violation).0),
-        };
-        self.heard_known.insert(key, heard);
+    /// Keeps what an audience makes of news, which was not known.
+    pub(crate) fn add_heard(&mut self, audience: u32, news: u32, heard: Heard) {
+        self.heard_known.insert(pair(audience, news), heard);
     }
 }
 
-/// The key of a part and what happens to it.
-pub(crate) const fn pair(part: u32, what: u32) -> u64 {
-    (part as u64) << 32 | what as u64
+/// Appends numbers to others; where they stand then.
+fn append(all: &mut Vec<u32>, more: &[u32]) -> (u32, u32) {
+    let start = all.len() as u32;
+    all.extend_from_slice(more);
+    (start, all.len() as u32)
+}
+
+/// The key of a piece and what happens to it.
+pub(crate) const fn pair(piece: u32, what: u32) -> u64 {
+    (piece as u64) << 32 | what as u64
 }

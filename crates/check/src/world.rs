@@ -1,12 +1,9 @@
 //! What is explored, and what can happen in it.
 
-use quorate_core::{NodeId, Scene, Solution, System, Workload};
-
-use crate::draft::{BUDGET, Draft, Limited, Mail, NODES, WATCH};
-use crate::local::Local;
+use crate::draft::{Draft, Mail, NODES};
+use crate::pieces::Pieces;
 use crate::plan::Plan;
 use crate::tables::{Presence, Tables};
-use crate::watch::Watch;
 
 /// Something that happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,12 +27,12 @@ impl Action {
     }
 }
 
-/// A step: what happens, which of the deeds it leads to, and the command that a start includes.
+/// A step: what happens, which of the responses it leads to, and the command that a start includes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
     pub(crate) action: Action,
     pub(crate) way: usize,
-    /// Number and deed.
+    /// Number and response.
     pub(crate) command: Option<(u32, usize)>,
 }
 
@@ -49,39 +46,38 @@ pub(crate) enum Reached<'a> {
 }
 
 /// What is explored.
-pub(crate) struct World<'a, A: Solution, W> {
-    pub(crate) scene: &'a Scene<A>,
+pub(crate) struct World<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) tables: Tables<A, W>,
+    /// How many nodes there are.
+    pub(crate) count: usize,
+    /// Do nodes want to hear what a failure detector has to say?
+    pub(crate) listens: bool,
+    /// The state in which nobody has come up.
+    pub(crate) asleep: Draft,
+    pub(crate) tables: Tables,
+    pub(crate) pieces: Box<dyn Pieces + 'a>,
 }
 
-impl<'a, A: Solution, W: Workload<A::Command, A::Event>> World<'a, A, W> {
-    /// A world of which nothing is known yet.
-    pub(crate) fn new(scene: &'a Scene<A>, plan: &'a Plan) -> Self {
-        Self { scene, plan, tables: Tables::new() }
-    }
-
-    /// The state in which nobody has come up.
-    pub(crate) fn asleep(&mut self, users: &W) -> Draft {
-        let Self { scene, plan, tables } = self;
-        let watch = Watch { users: users.clone(), monitor: scene.monitor() };
-        let mut row = vec![0; NODES];
-        row[WATCH] = tables.add_watch(scene.count(), watch);
-        row[BUDGET] = Limited::Crash.times(plan.crashes)
-            + Limited::Recovery.times(plan.recoveries)
-            + Limited::Loss.times(plan.losses)
-            + Limited::Duplicate.times(plan.duplicates);
-        row.extend(NodeId::first(scene.count()).map(|me| tables.add_local(Local::asleep(me))));
-        Draft::new(row)
-    }
-
+impl World<'_> {
     /// How messages stand in the rows of this world.
     pub(crate) const fn mail(&self) -> Mail {
-        Mail { start: NODES + self.scene.count(), network: self.plan.network }
+        Mail { start: NODES + self.count, network: self.plan.network }
     }
 
     /// Whether a node is there.
     pub(crate) fn presence(&self, row: &[u32], node: usize) -> Presence {
         self.tables.local(row[NODES + node]).presence
+    }
+
+    /// Does a node in this state claim that the message is outdated?
+    pub(crate) fn is_outdated(&self, local: u32, message: u32) -> bool {
+        let Self { tables, pieces, .. } = self;
+        let known = tables.outdated(local, message);
+        known.unwrap_or_else(|| pieces.is_outdated(local, message))
+    }
+
+    /// Puts all that was found out into the tables.
+    pub(crate) fn keep_found(&mut self) {
+        self.pieces.keep_found(&mut self.tables);
     }
 }
