@@ -301,7 +301,7 @@ impl<M: Message + 'static> Protocol for Link<M> {
             self.launch(cx, to, msg);
         } else if out.queue.len() < queue_max {
             out.queue.push_back(msg);
-            cx.trace("wait for room", &[("node", u64::from(to.number()))]);
+            cx.trace("wait for room", &[("node", to.into())]);
         } else {
             return Err(Refusal::Busy);
         }
@@ -381,7 +381,7 @@ impl<M: Message + 'static> Link<M> {
     /// Sends the oldest message again.
     fn resend(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
         let Some((number, msg)) = self.peer(to).out.oldest() else { return };
-        cx.trace("resend", &[("node", u64::from(to.number())), ("number", number)]);
+        cx.trace("resend", &[("node", to.into()), ("number", number)]);
         self.transmit(cx, to, Body::Data { number, again: true, msg });
     }
 
@@ -389,7 +389,7 @@ impl<M: Message + 'static> Link<M> {
     fn time_out(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
         self.peer(to).out.time_out();
         if self.is_paused(to) || flaw!(NoResend) {
-            return cx.trace("pause", &[("node", u64::from(to.number()))]);
+            return cx.trace("pause", &[("node", to.into())]);
         }
         self.resend(cx, to);
         self.start_timer(cx, to);
@@ -409,14 +409,14 @@ impl<M: Message + 'static> Link<M> {
         if !out.unacked.is_empty() && out.timeouts < tries_max {
             out.timeouts = tries_max;
             cx.cancel_timer(Timer::Resend(peer));
-            cx.trace("pause", &[("node", u64::from(peer.number()))]);
+            cx.trace("pause", &[("node", peer.into())]);
         }
     }
 
     /// Goes on after a pause.
     fn resume(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
         self.peer(to).out.timeouts = 0;
-        cx.trace("resume", &[("node", u64::from(to.number()))]);
+        cx.trace("resume", &[("node", to.into())]);
         self.resend(cx, to);
         self.start_timer(cx, to);
     }
@@ -433,14 +433,14 @@ impl<M: Message + 'static> Link<M> {
         let mine = self.life;
         let theirs = self.peer(from).life;
         if session.from < theirs || session.to > mine {
-            cx.trace("stale", &[("node", u64::from(from.number()))]);
+            cx.trace("stale", &[("node", from.into())]);
             return false;
         }
         if session.from > theirs {
             self.begin_anew(cx, from, session.from);
         }
         if session.to < mine {
-            cx.trace("not for me", &[("node", u64::from(from.number()))]);
+            cx.trace("not for me", &[("node", from.into())]);
             if matches!(body, Body::Data { .. }) {
                 // It does not know of this life: that is how it learns.
                 self.transmit(cx, from, Body::Ack);
@@ -456,7 +456,7 @@ impl<M: Message + 'static> Link<M> {
         peer.life = life;
         peer.incoming = peer::Incoming::new();
         let open = peer.out.begin_anew();
-        cx.trace("reborn", &[("node", u64::from(from.number())), ("open", open.len() as u64)]);
+        cx.trace("reborn", &[("node", from.into()), ("open", open.len() as u64)]);
         cx.cancel_timer(Timer::Ack(from));
         if open.is_empty() {
             return cx.cancel_timer(Timer::Resend(from));
@@ -474,14 +474,14 @@ impl<M: Message + 'static> Link<M> {
         let out = &mut self.peer(from).out;
         let progress = out.acknowledge(ack, now);
         if let Progress::Nonsense = progress {
-            cx.trace("foreign", &[("node", u64::from(from.number()))]);
+            cx.trace("foreign", &[("node", from.into())]);
             return false;
         }
         out.timeouts = 0;
         let room = window - out.unacked.len();
         let lost = if let Progress::Some = progress { out.lost(OVERTAKEN_BY) } else { Vec::new() };
         for (number, msg) in lost {
-            cx.trace("resend early", &[("node", u64::from(from.number())), ("number", number)]);
+            cx.trace("resend early", &[("node", from.into()), ("number", number)]);
             self.transmit(cx, from, Body::Data { number, again: true, msg });
         }
         match (progress, room == window) {
@@ -508,7 +508,7 @@ impl<M: Message + 'static> Link<M> {
         while let Some(msg) = incoming.deliver() {
             cx.emit(Delivered { from, msg });
         }
-        let fields = [("node", u64::from(from.number())), ("number", number)];
+        let fields = [("node", from.into()), ("number", number)];
         match arrival {
             Arrival::TooFar => return cx.trace("foreign", &fields),
             Arrival::Duplicate => cx.trace("duplicate", &fields),

@@ -56,6 +56,13 @@ impl NodeId {
     }
 }
 
+impl From<NodeId> for u64 {
+    /// The number as written, which is what a trace tells of a node.
+    fn from(node: NodeId) -> Self {
+        node.number().into()
+    }
+}
+
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)

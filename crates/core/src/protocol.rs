@@ -446,7 +446,7 @@ mod tests {
         }
 
         fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, _: Beat) {
-            cx.trace("hear", &[("from", u64::from(from.number()))]);
+            cx.trace("hear", &[("from", from.into())]);
             cx.emit(from);
         }
     }

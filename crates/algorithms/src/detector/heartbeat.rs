@@ -235,12 +235,12 @@ impl Protocol for Heartbeat {
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, Msg::Beat: Msg) {
         if !self.neighbours.contains(from) {
-            return cx.trace("foreign", &[("node", u64::from(from.number()))]);
+            return cx.trace("foreign", &[("node", from.into())]);
         }
         if self.suspected.contains(from) {
             self.trust(cx, from);
         } else {
-            cx.trace("hear", &[("node", u64::from(from.number()))]);
+            cx.trace("hear", &[("node", from.into())]);
         }
         if !flaw!(WatchOnce) {
             self.await_beat(cx, from);
@@ -276,7 +276,7 @@ impl Heartbeat {
     /// Task 2: "p did not receive q-is-alive during the last Δp(q) ticks".
     fn suspect(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
         self.suspected.insert(peer);
-        cx.trace("suspect", &[("node", u64::from(peer.number()))]);
+        cx.trace("suspect", &[("node", peer.into())]);
         cx.emit(Event::Suspect(peer));
     }
 
@@ -287,7 +287,7 @@ impl Heartbeat {
         }
         self.suspected.remove(from);
         self.timeouts[from] = self.timeouts[from] + self.grow;
-        cx.trace("trust", &[("node", u64::from(from.number()))]);
+        cx.trace("trust", &[("node", from.into())]);
         cx.emit(Event::Trust(from));
     }
 }

@@ -280,7 +280,7 @@ impl Protocol for PhiAccrual {
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, Msg::Beat: Msg) {
         if !self.neighbours.contains(from) {
-            return cx.trace("foreign", &[("node", u64::from(from.number()))]);
+            return cx.trace("foreign", &[("node", from.into())]);
         }
         self.sample(cx, from);
         if self.suspected.contains(from) {
@@ -318,7 +318,7 @@ impl PhiAccrual {
         self.histories[from].note(cx.now(), self.window);
         let history = &self.histories[from];
         let (mean, deviation) = (history.mean().0, history.deviation(self.deviation_min).0);
-        let node = u64::from(from.number());
+        let node = from.into();
         cx.trace("sample", &[("node", node), ("mean", mean), ("deviation", deviation)]);
     }
 
@@ -331,14 +331,14 @@ impl PhiAccrual {
     /// φ has reached the threshold.
     fn suspect(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
         self.suspected.insert(peer);
-        cx.trace("suspect", &[("node", u64::from(peer.number()))]);
+        cx.trace("suspect", &[("node", peer.into())]);
         cx.emit(Event::Suspect(peer));
     }
 
     /// It is alive after all, or again.
     fn trust(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         self.suspected.remove(from);
-        cx.trace("trust", &[("node", u64::from(from.number()))]);
+        cx.trace("trust", &[("node", from.into())]);
         cx.emit(Event::Trust(from));
     }
 }

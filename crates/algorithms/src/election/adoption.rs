@@ -260,7 +260,7 @@ impl Protocol for Adoption {
                 self.check(cx);
             }
             Msg::Echo(theirs) if edge.mark == Some(theirs) => {
-                cx.trace("done", &[("node", u64::from(from.number()))]);
+                cx.trace("done", &[("node", from.into())]);
                 self.edges.end(from, End::Done);
                 self.check(cx);
             }
@@ -277,7 +277,7 @@ impl Protocol for Adoption {
 impl Adoption {
     /// Becomes the root of a tree, and sends explorers over all edges.
     fn start(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("start", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("start", &[("id", self.rank.id().into())]);
         self.known = Some(self.rank);
         self.send_explorers(cx, self.rank);
     }
@@ -307,7 +307,7 @@ impl Adoption {
             // This sends an explorer to whoever it came from: there is nothing to add.
             return self.start(cx);
         }
-        cx.trace("join", &[("id", u64::from(theirs.id()))]);
+        cx.trace("join", &[("id", theirs.id().into())]);
         self.known = Some(theirs);
         self.hang_on(cx, from);
         self.send_explorers(cx, theirs);
@@ -315,7 +315,7 @@ impl Adoption {
 
     /// A better tree is at this edge: goes over to it, and takes the old parent along.
     fn adopt(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
-        cx.trace("adopt", &[("id", u64::from(theirs.id()))]);
+        cx.trace("adopt", &[("id", theirs.id().into())]);
         self.known = Some(theirs);
         self.phase = Phase::Waiting;
         let old = self.edges.parent();
@@ -332,13 +332,13 @@ impl Adoption {
 
     /// The other end of the edge is in the same tree already.
     fn find_cycle(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
-        cx.trace("cycle", &[("node", u64::from(from.number()))]);
+        cx.trace("cycle", &[("node", from.into())]);
         self.edges.end(from, End::NotOfTheTree);
     }
 
     /// A worse tree is at this edge, or the same one: tells it of the better one.
     fn answer(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, best: Rank) {
-        cx.trace("answer", &[("id", u64::from(best.id()))]);
+        cx.trace("answer", &[("id", best.id().into())]);
         self.send_explorer(cx, from, best);
     }
 
@@ -351,11 +351,11 @@ impl Adoption {
         match self.edges.parent() {
             Some(parent) => {
                 self.phase = Phase::Echoed;
-                cx.trace("echo", &[("id", u64::from(known.id()))]);
+                cx.trace("echo", &[("id", known.id().into())]);
                 cx.send(parent, Msg::Echo(known));
             }
             None => {
-                cx.trace("win", &[("id", u64::from(known.id()))]);
+                cx.trace("win", &[("id", known.id().into())]);
                 cx.emit(Event::Leading(known));
                 self.inform(cx, known);
             }
@@ -364,7 +364,7 @@ impl Adoption {
 
     /// The leader is told of.
     fn learn(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank) {
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         cx.emit(Event::Following(leader));
         self.inform(cx, leader);
     }

@@ -340,7 +340,7 @@ impl Bully {
 
     /// Tells a worse one that it may sit back, and elects.
     fn answer(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
-        cx.trace("answer", &[("node", u64::from(from.number()))]);
+        cx.trace("answer", &[("node", from.into())]);
         cx.send(from, Msg::Answer);
         if self.leader == Some(cx.me()) {
             self.remind(cx, from);
@@ -351,7 +351,7 @@ impl Bully {
 
     /// Tells one that has missed it who leads.
     fn remind(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
-        cx.trace("remind", &[("node", u64::from(from.number()))]);
+        cx.trace("remind", &[("node", from.into())]);
         cx.send(from, Msg::Coordinator(self.rank));
     }
 
@@ -372,7 +372,7 @@ impl Bully {
     fn announce(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Normal;
         self.leader = Some(cx.me());
-        cx.trace("announce", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("announce", &[("id", self.rank.id().into())]);
         cx.emit(Event::Leading(self.rank));
         if !self.worse.is_empty() {
             cx.multicast(self.worse.clone(), Msg::Coordinator(self.rank));
@@ -383,7 +383,7 @@ impl Bully {
     fn follow(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, rank: Rank) {
         self.phase = Phase::Normal;
         self.leader = Some(from);
-        cx.trace("follow", &[("id", u64::from(rank.id()))]);
+        cx.trace("follow", &[("id", rank.id().into())]);
         cx.cancel_timer(Timer::Answer);
         cx.cancel_timer(Timer::Coordinator);
         cx.emit(Event::Following(rank));

@@ -276,7 +276,7 @@ impl Protocol for BullyBroadcast {
 impl BullyBroadcast {
     /// Opens an election with its own candidacy.
     fn open(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("open", &[("id", u64::from(self.me.rank.id()))]);
+        cx.trace("open", &[("id", self.me.rank.id().into())]);
         self.leader = None;
         self.phase = Phase::Electing { best: self.me, sent: true };
         self.broadcast(cx, true);
@@ -301,10 +301,10 @@ impl BullyBroadcast {
         let asked = !sent || (opens && !flaw!(SendOnce));
         let answers = theirs < self.me && asked && !silenced && !flaw!(NobodyAnswers);
         if answers {
-            cx.trace("answer", &[("id", u64::from(theirs.rank.id()))]);
+            cx.trace("answer", &[("id", theirs.rank.id().into())]);
             self.broadcast(cx, false);
         } else {
-            cx.trace("listen", &[("id", u64::from(theirs.rank.id()))]);
+            cx.trace("listen", &[("id", theirs.rank.id().into())]);
         }
         self.leader = None;
         self.phase = Phase::Electing { best, sent: sent || answers };
@@ -313,7 +313,7 @@ impl BullyBroadcast {
 
     /// Nothing more is to be heard: the best one leads.
     fn decide(&mut self, cx: &mut Ctx<'_, Self>, best: Candidate) {
-        cx.trace("decide", &[("id", u64::from(best.rank.id()))]);
+        cx.trace("decide", &[("id", best.rank.id().into())]);
         self.phase = Phase::Normal;
         self.leader = Some(best.node);
         let leads = best == self.me;

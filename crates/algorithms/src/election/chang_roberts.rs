@@ -246,7 +246,7 @@ impl Protocol for ChangRoberts {
 impl ChangRoberts {
     /// Sends its own number.
     fn start(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("start", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("start", &[("id", self.rank.id().into())]);
         if self.next == cx.me() {
             return self.win(cx);
         }
@@ -273,7 +273,7 @@ impl ChangRoberts {
         } else if own && self.phase == Phase::Candidate {
             self.win(cx);
         } else {
-            cx.trace("stop", &[("id", u64::from(theirs.id()))]);
+            cx.trace("stop", &[("id", theirs.id().into())]);
         }
     }
 
@@ -282,14 +282,14 @@ impl ChangRoberts {
         if self.phase == Phase::Candidate {
             self.phase = Phase::Beaten;
         }
-        cx.trace("pass on", &[("id", u64::from(theirs.id()))]);
+        cx.trace("pass on", &[("id", theirs.id().into())]);
         cx.send(self.next, Msg::Candidacy(theirs));
     }
 
     /// Its own number came back.
     fn win(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Leader;
-        cx.trace("win", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("win", &[("id", self.rank.id().into())]);
         cx.emit(Event::Leading(self.rank));
         if self.config.announce && self.next != cx.me() {
             cx.send(self.next, Msg::Elected(self.rank));
@@ -302,7 +302,7 @@ impl ChangRoberts {
             return cx.trace("announced", &[]);
         }
         self.phase = Phase::Follower;
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         cx.emit(Event::Following(leader));
         cx.send(self.next, Msg::Elected(leader));
     }

@@ -198,7 +198,7 @@ impl ChangRobertsBidirectional {
     /// Sends its own number, one way or the other.
     fn start(&mut self, cx: &mut Ctx<'_, Self>) {
         let way = cx.choose(2);
-        cx.trace("start", &[("id", u64::from(self.rank.id())), ("way", u64::from(way))]);
+        cx.trace("start", &[("id", self.rank.id().into()), ("way", way.into())]);
         self.best = Some(self.rank);
         let [one, other] = self.ways;
         if one == cx.me() {
@@ -224,7 +224,7 @@ impl ChangRobertsBidirectional {
         } else if theirs == self.rank && self.phase == Phase::Candidate {
             self.win(cx);
         } else {
-            cx.trace("stop", &[("id", u64::from(theirs.id()))]);
+            cx.trace("stop", &[("id", theirs.id().into())]);
         }
     }
 
@@ -234,7 +234,7 @@ impl ChangRobertsBidirectional {
         if self.phase == Phase::Candidate {
             self.phase = Phase::Passive;
         }
-        cx.trace("pass on", &[("id", u64::from(theirs.id()))]);
+        cx.trace("pass on", &[("id", theirs.id().into())]);
         let way = if flaw!(TurnBack) { from } else { self.beyond(from) };
         cx.send(way, Msg::Candidacy(theirs));
     }
@@ -248,7 +248,7 @@ impl ChangRobertsBidirectional {
     /// Its own number came back.
     fn win(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Leader;
-        cx.trace("win", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("win", &[("id", self.rank.id().into())]);
         cx.emit(Event::Leading(self.rank));
         let [way, _] = self.ways;
         if self.config.announce && way != cx.me() {
@@ -263,7 +263,7 @@ impl ChangRobertsBidirectional {
         }
         self.phase = Phase::Follower;
         self.best = self.best.max(Some(leader));
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         cx.emit(Event::Following(leader));
         cx.send(self.beyond(from), Msg::Elected(leader));
     }

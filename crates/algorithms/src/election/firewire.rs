@@ -280,7 +280,7 @@ impl Protocol for FireWire {
                 Msg::YouAreMyChild(_) => self.take_parent(cx, from),
                 Msg::Root(_, rank) => self.learn(cx, from, rank),
             },
-            _ => cx.trace("stale", &[("from", u64::from(from.number()))]),
+            _ => cx.trace("stale", &[("from", from.into())]),
         }
     }
 
@@ -320,7 +320,7 @@ impl FireWire {
             Phase::Collecting if !child => {
                 self.ports[port].child = true;
                 self.missing -= 1;
-                cx.trace("asked", &[("missing", u64::from(self.missing))]);
+                cx.trace("asked", &[("missing", self.missing.into())]);
                 self.apply_rules(cx);
             }
             Phase::Asking(parent) if parent == peer => self.contend(cx, peer, theirs),
@@ -328,7 +328,7 @@ impl FireWire {
                 self.phase = Phase::Contending { with, again: true };
                 cx.trace("asked again", &[]);
             }
-            _ => cx.trace("stale", &[("from", u64::from(peer.number()))]),
+            _ => cx.trace("stale", &[("from", peer.into())]),
         }
     }
 
@@ -369,7 +369,7 @@ impl FireWire {
     /// BE_MY_PARENT to the only one left.
     fn ask(&mut self, cx: &mut Ctx<'_, Self>, parent: NodeId) {
         self.phase = Phase::Asking(parent);
-        cx.trace("ask", &[("node", u64::from(parent.number()))]);
+        cx.trace("ask", &[("node", parent.into())]);
         cx.send(parent, Msg::BeMyParent(self.epoch, self.rank));
     }
 
@@ -377,7 +377,7 @@ impl FireWire {
     fn lead(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Root;
         self.told = true;
-        cx.trace("root", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("root", &[("id", self.rank.id().into())]);
         cx.emit(Event::Leading(self.rank));
         self.announce(cx, self.rank);
     }
@@ -385,10 +385,10 @@ impl FireWire {
     /// YOU_ARE_MY_CHILD arrives.
     fn take_parent(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         if self.phase != Phase::Asking(from) {
-            return cx.trace("stale", &[("from", u64::from(from.number()))]);
+            return cx.trace("stale", &[("from", from.into())]);
         }
         self.phase = Phase::Child(from);
-        cx.trace("child", &[("parent", u64::from(from.number()))]);
+        cx.trace("child", &[("parent", from.into())]);
         cx.emit(Event::Parent(from));
     }
 }

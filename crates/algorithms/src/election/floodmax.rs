@@ -302,7 +302,7 @@ impl Protocol for FloodMax {
 impl FloodMax {
     /// Begins with round 1.
     fn wake(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("wake", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("wake", &[("id", self.rank.id().into())]);
         self.news = true;
         self.begin_round(cx, 1);
     }
@@ -350,7 +350,7 @@ impl FloodMax {
 
     /// Keeps the better one.
     fn keep(&mut self, cx: &mut Ctx<'_, Self>, theirs: Rank) {
-        cx.trace("keep", &[("id", u64::from(theirs.id()))]);
+        cx.trace("keep", &[("id", theirs.id().into())]);
         if theirs > self.best || flaw!(ForgetOwn) {
             self.best = theirs;
             self.news = true;
@@ -371,9 +371,8 @@ impl FloodMax {
     /// Everybody has heard of everybody.
     fn decide(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Decided;
-        cx.trace("decide", &[("id", u64::from(self.best.id()))]);
-        let leads = self.best == self.rank;
-        cx.emit(if leads { Event::Leading(self.best) } else { Event::Following(self.best) });
+        cx.trace("decide", &[("id", self.best.id().into())]);
+        cx.emit(Event::of(self.best, self.rank));
     }
 }
 

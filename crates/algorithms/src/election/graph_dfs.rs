@@ -302,7 +302,7 @@ impl Protocol for GraphDfs {
 impl GraphDfs {
     /// Starts, or has a token for the first time that is better than those before.
     fn take(&mut self, cx: &mut Ctx<'_, Self>, parent: Option<NodeId>, mut token: Token) {
-        cx.trace("visit", &[("starter", u64::from(token.starter.id()))]);
+        cx.trace("visit", &[("starter", token.starter.id().into())]);
         for edge in self.links.notes_mut() {
             *edge = Edge::Unused;
         }
@@ -332,7 +332,7 @@ impl GraphDfs {
                 cx.send(to, Msg::Token(token));
             }
             (None, Some(parent)) => {
-                cx.trace("return", &[("id", u64::from(token.best.id()))]);
+                cx.trace("return", &[("id", token.best.id().into())]);
                 cx.send(parent, Msg::Return(token));
             }
             (None, None) => self.conclude(cx, token.best),
@@ -344,7 +344,7 @@ impl GraphDfs {
         if self.links.note(from) != Some(&Edge::Unused) || self.config.marks == Marks::List {
             return cx.trace("ignore", &[]);
         }
-        cx.trace("bounce", &[("node", u64::from(from.number()))]);
+        cx.trace("bounce", &[("node", from.into())]);
         if !flaw!(BounceUnmarked) {
             self.mark(from, Edge::Used);
         }
@@ -357,7 +357,7 @@ impl GraphDfs {
             Some(visit) if visit.starter == token.starter && visit.away == Some(from) => visit,
             _ => return cx.trace("ignore", &[]),
         };
-        cx.trace("get back", &[("node", u64::from(from.number()))]);
+        cx.trace("get back", &[("node", from.into())]);
         self.mark(from, edge);
         if visit.parent.is_none() && self.config.end == End::FirstReturn {
             self.visit = Some(Visit { away: None, ..visit });
@@ -368,21 +368,20 @@ impl GraphDfs {
 
     /// The token has been everywhere.
     fn conclude(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank) {
-        cx.trace("conclude", &[("id", u64::from(leader.id()))]);
+        cx.trace("conclude", &[("id", leader.id().into())]);
         self.tell(cx, leader);
     }
 
     /// The result comes by.
     fn learn(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank) {
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         self.tell(cx, leader);
     }
 
     /// Tells the user and the children.
     fn tell(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank) {
         self.told = true;
-        let leads = leader == self.rank;
-        cx.emit(if leads { Event::Leading(leader) } else { Event::Following(leader) });
+        cx.emit(Event::of(leader, self.rank));
         for (to, _) in self.links.iter().filter(|(_, edge)| **edge == Edge::Child) {
             cx.send(to, Msg::Info(leader));
         }

@@ -249,7 +249,7 @@ impl Protocol for HirschbergSinclair {
 impl HirschbergSinclair {
     /// Asks this far on both sides.
     fn send_both(&mut self, cx: &mut Ctx<'_, Self>, reach: u32) {
-        cx.trace("ask", &[("id", u64::from(self.rank.id())), ("reach", u64::from(reach))]);
+        cx.trace("ask", &[("id", self.rank.id().into()), ("reach", reach.into())]);
         if self.ways[0] == cx.me() {
             return self.win(cx);
         }
@@ -261,7 +261,7 @@ impl HirschbergSinclair {
 
     /// Somebody worse asks: refuses, and starts if it has not.
     fn refuse(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, rank: Rank) {
-        cx.trace("refuse", &[("id", u64::from(rank.id()))]);
+        cx.trace("refuse", &[("id", rank.id().into())]);
         cx.send(from, Msg::No(rank));
         if self.phase == Phase::Asleep && !flaw!(SleepOn) {
             self.send_both(cx, 1);
@@ -273,7 +273,7 @@ impl HirschbergSinclair {
         if matches!(self.phase, Phase::Asleep | Phase::Candidate { .. }) {
             self.phase = Phase::Lost;
         }
-        cx.trace("yield", &[("id", u64::from(rank.id())), ("hops", u64::from(hops))]);
+        cx.trace("yield", &[("id", rank.id().into()), ("hops", hops.into())]);
         if hops > 1 {
             cx.send(self.beyond(from), Msg::From { rank, hops: hops - 1 });
         } else {
@@ -291,7 +291,7 @@ impl HirschbergSinclair {
     fn approved(&mut self, cx: &mut Ctx<'_, Self>) {
         match self.phase {
             Phase::Candidate { reach, awaited: 2 } => {
-                cx.trace("one side", &[("reach", u64::from(reach))]);
+                cx.trace("one side", &[("reach", reach.into())]);
                 self.phase = Phase::Candidate { reach, awaited: 1 };
             }
             Phase::Candidate { reach, .. } => self.send_both(cx, reach.saturating_mul(2)),
@@ -301,7 +301,7 @@ impl HirschbergSinclair {
 
     /// Somebody on the way is better.
     fn lose(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("lose", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("lose", &[("id", self.rank.id().into())]);
         if matches!(self.phase, Phase::Candidate { .. }) {
             self.phase = Phase::Lost;
         }
@@ -318,7 +318,7 @@ impl HirschbergSinclair {
     /// All others are worse.
     fn win(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Won;
-        cx.trace("win", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("win", &[("id", self.rank.id().into())]);
         cx.emit(Event::Leading(self.rank));
         let [way, _] = self.ways;
         if self.config.announce && way != cx.me() {
@@ -332,7 +332,7 @@ impl HirschbergSinclair {
             return cx.trace("announced", &[]);
         }
         self.phase = Phase::Follower;
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         cx.emit(Event::Following(leader));
         cx.send(self.beyond(from), Msg::Elected(leader));
     }

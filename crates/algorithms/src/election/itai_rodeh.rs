@@ -257,7 +257,7 @@ impl ItaiRodeh {
     /// A round begins: draws a number and sends it round.
     fn draw(&mut self, cx: &mut Ctx<'_, Self>) {
         let own = 1 + cx.choose(self.times.len() as u32);
-        cx.trace("draw", &[("number", u64::from(own))]);
+        cx.trace("draw", &[("number", own.into())]);
         if !flaw!(RememberOldRounds) {
             self.times.fill(Times::Never);
         }
@@ -277,10 +277,10 @@ impl ItaiRodeh {
     /// order, and goes on unless the next node drew it.
     fn hear(&mut self, cx: &mut Ctx<'_, Self>, number: u32) {
         let Phase::Round { own, heard } = self.phase else {
-            return cx.trace("stray number", &[("number", u64::from(number))]);
+            return cx.trace("stray number", &[("number", number.into())]);
         };
         let heard = heard + 1;
-        cx.trace("hear", &[("number", u64::from(number))]);
+        cx.trace("hear", &[("number", number.into())]);
         self.see(number);
         if heard + 1 < self.count {
             self.phase = Phase::Round { own, heard };
@@ -295,7 +295,7 @@ impl ItaiRodeh {
         let once = |&number: &u32| self.times[number as usize - 1] == Times::Once;
         let winner = (1..=self.times.len() as u32).rev().find(once);
         let Some(winner) = winner else { return self.draw(cx) };
-        cx.trace("judge", &[("number", u64::from(winner))]);
+        cx.trace("judge", &[("number", winner.into())]);
         if winner == own || (once(&own) && flaw!(OnceIsEnough)) {
             self.win(cx);
         } else {
@@ -318,7 +318,7 @@ impl ItaiRodeh {
         if self.phase == Phase::Leader {
             return cx.trace("announced", &[]);
         }
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         cx.emit(Event::Following(leader));
         cx.send(self.next, Msg::Elected(leader));
     }

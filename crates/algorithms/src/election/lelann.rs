@@ -261,7 +261,7 @@ impl Protocol for LeLann {
 impl LeLann {
     /// Becomes a candidate.
     fn start(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("start", &[("id", u64::from(self.rank.id()))]);
+        cx.trace("start", &[("id", self.rank.id().into())]);
         self.phase = Phase::Candidate;
         if self.next == cx.me() {
             return self.decide(cx, self.rank);
@@ -282,7 +282,7 @@ impl LeLann {
         let candidate = matches!(self.phase, Phase::Candidate | Phase::Leader | Phase::Beaten);
         let enters = candidate && !flaw!(NobodyEnters);
         let best = if enters { best.max(self.rank) } else { best };
-        cx.trace("pass on", &[("id", u64::from(of.id())), ("best", u64::from(best.id()))]);
+        cx.trace("pass on", &[("id", of.id().into()), ("best", best.id().into())]);
         cx.send(self.next, Msg::Candidacy { of, best });
     }
 
@@ -291,7 +291,7 @@ impl LeLann {
         if self.phase != Phase::Candidate {
             return cx.trace("known already", &[]);
         }
-        cx.trace("decide", &[("id", u64::from(best.id()))]);
+        cx.trace("decide", &[("id", best.id().into())]);
         if best != self.rank {
             self.phase = Phase::Beaten;
             return cx.emit(Event::Following(best));
@@ -308,7 +308,7 @@ impl LeLann {
         if leader == self.rank {
             return cx.trace("announced", &[]);
         }
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         match self.phase {
             Phase::Asleep | Phase::Relay => {
                 self.phase = Phase::Follower;

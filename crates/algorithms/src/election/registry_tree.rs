@@ -216,7 +216,7 @@ impl Protocol for RegistryTree {
             Msg::Join(level, lead) => self.take_child(cx, from, level, lead),
             Msg::NewLevel(level, lead) => self.follow_parent(cx, from, level, lead),
             Msg::Leave => {
-                cx.trace("child gone", &[("child", u64::from(from.number()))]);
+                cx.trace("child gone", &[("child", from.into())]);
                 self.children.remove(&from);
             }
         }
@@ -253,7 +253,7 @@ impl RegistryTree {
     fn register(&mut self, cx: &mut Ctx<'_, Self>) {
         let orphan = self.level.is_some();
         self.phase = Phase::Registering;
-        cx.trace("register", &[("orphan", u64::from(orphan))]);
+        cx.trace("register", &[("orphan", orphan.into())]);
         if self.registry.is_some() {
             self.serve(cx, cx.me(), orphan);
         } else {
@@ -292,7 +292,7 @@ impl RegistryTree {
         if lead.root == cx.me() && self.level != Some(0) {
             self.become_root(cx, lead);
         }
-        cx.trace("answer", &[("node", u64::from(from.number()))]);
+        cx.trace("answer", &[("node", from.into())]);
         cx.send(from, Msg::Level(self.level.zip(self.lead)));
     }
 
@@ -330,7 +330,7 @@ impl RegistryTree {
     fn join(&mut self, cx: &mut Ctx<'_, Self>, parent: NodeId, level: u32, lead: Lead) {
         self.phase = Phase::Settled;
         self.parent = Some(parent);
-        cx.trace("join", &[("parent", u64::from(parent.number())), ("level", u64::from(level))]);
+        cx.trace("join", &[("parent", parent.into()), ("level", level.into())]);
         cx.emit(Event::Parent(parent));
         cx.send(parent, Msg::Join(level, lead));
         self.settle(cx, level, lead);
@@ -339,7 +339,7 @@ impl RegistryTree {
     /// Takes a child, and tells it what it does not know yet.
     fn take_child(&mut self, cx: &mut Ctx<'_, Self>, child: NodeId, level: u32, lead: Lead) {
         self.children.insert(child);
-        cx.trace("child", &[("child", u64::from(child.number()))]);
+        cx.trace("child", &[("child", child.into())]);
         if let (Some(mine), Some(newest)) = (self.level, self.lead)
             && (mine.saturating_add(1) < level || newest.reign > lead.reign)
         {
@@ -379,7 +379,7 @@ impl RegistryTree {
             return cx.trace("stale", &[]);
         }
         self.phase = Phase::Settled;
-        cx.trace("root", &[("reign", u64::from(lead.reign))]);
+        cx.trace("root", &[("reign", lead.reign.into())]);
         if let Some(parent) = self.parent.take() {
             cx.send(parent, Msg::Leave);
         }
@@ -389,7 +389,7 @@ impl RegistryTree {
     /// The parent is lost: another one is chosen from those that it knows.
     fn lose_parent(&mut self, cx: &mut Ctx<'_, Self>, parent: NodeId) {
         self.parent = None;
-        cx.trace("parent lost", &[("parent", u64::from(parent.number()))]);
+        cx.trace("parent lost", &[("parent", parent.into())]);
         if let Some(lead) = self.lead {
             self.ask_levels(cx, lead);
         }

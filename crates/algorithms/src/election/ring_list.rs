@@ -274,7 +274,7 @@ impl RingList {
         }
         self.own = true;
         self.epoch += 1;
-        cx.trace("hold election", &[("epoch", u64::from(self.epoch))]);
+        cx.trace("hold election", &[("epoch", self.epoch.into())]);
         if self.restart {
             cx.set_timer(Timer::Round, self.round_timeout..self.round_timeout);
         }
@@ -316,7 +316,7 @@ impl RingList {
         }
         let chosen = if flaw!(FirstLeads) { list.first() } else { list.iter().max() };
         let Some(&leader) = chosen else { return };
-        cx.trace("close", &[("id", u64::from(leader.rank.id()))]);
+        cx.trace("close", &[("id", leader.rank.id().into())]);
         if mine && self.restart {
             cx.set_timer(Timer::Round, self.round_timeout..self.round_timeout);
         }
@@ -333,7 +333,7 @@ impl RingList {
         leader: Member,
         mut told: Vec<NodeId>,
     ) {
-        cx.trace("follow", &[("id", u64::from(leader.rank.id()))]);
+        cx.trace("follow", &[("id", leader.rank.id().into())]);
         self.believe(cx, leader);
         told.push(self.me.node);
         self.send_next(cx, 0, Msg::Coordinator { round, leader, told });
@@ -371,7 +371,7 @@ impl RingList {
 
     /// Its own list must have died with its holder.
     fn start_over(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("start over", &[("epoch", u64::from(self.epoch))]);
+        cx.trace("start over", &[("epoch", self.epoch.into())]);
         self.own = false;
         self.hold_election(cx);
     }

@@ -239,7 +239,7 @@ impl Protocol for TreeDfs {
             Msg::Call { starter } if self.lets_in(starter) => {
                 self.enter(cx, Some(from), starter);
             }
-            Msg::Call { starter } => cx.trace("stop", &[("starter", u64::from(starter.id()))]),
+            Msg::Call { starter } => cx.trace("stop", &[("starter", starter.id().into())]),
             Msg::Return { starter, best } => self.take_return(cx, from, starter, best),
             Msg::Info(leader) if !self.told => self.learn(cx, from, leader),
             Msg::Info(_) => cx.trace("ignore", &[]),
@@ -268,7 +268,7 @@ impl TreeDfs {
 
     /// `max(v)` begins: starts, or is called in the name of somebody better than before.
     fn enter(&mut self, cx: &mut Ctx<'_, Self>, caller: Option<NodeId>, starter: Rank) {
-        cx.trace("enter", &[("starter", u64::from(starter.id()))]);
+        cx.trace("enter", &[("starter", starter.id().into())]);
         let (best, best_at) = (self.rank, None);
         self.call_next(cx, Visit { starter, caller, awaited: None, next: 0, best, best_at });
     }
@@ -284,7 +284,7 @@ impl TreeDfs {
         match (visit.awaited, visit.caller) {
             (Some(child), _) => cx.send(child, Msg::Call { starter }),
             (None, Some(caller)) => {
-                cx.trace("return", &[("id", u64::from(best.id()))]);
+                cx.trace("return", &[("id", best.id().into())]);
                 cx.send(caller, Msg::Return { starter, best });
             }
             (None, None) => self.conclude(cx, best),
@@ -297,7 +297,7 @@ impl TreeDfs {
             Some(visit) if visit.starter == starter && visit.awaited == Some(from) => visit,
             _ => return cx.trace("ignore", &[]),
         };
-        cx.trace("take", &[("id", u64::from(best.id()))]);
+        cx.trace("take", &[("id", best.id().into())]);
         if best > visit.best {
             (visit.best, visit.best_at) = (best, Some(from));
         }
@@ -306,21 +306,20 @@ impl TreeDfs {
 
     /// All have returned to the starter.
     fn conclude(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank) {
-        cx.trace("conclude", &[("id", u64::from(leader.id()))]);
+        cx.trace("conclude", &[("id", leader.id().into())]);
         self.tell(cx, None, leader);
     }
 
     /// The result comes by.
     fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         self.tell(cx, Some(from), leader);
     }
 
     /// Tells the user, and whoever is to know and does not.
     fn tell(&mut self, cx: &mut Ctx<'_, Self>, known_by: Option<NodeId>, leader: Rank) {
         self.told = true;
-        let leads = leader == self.rank;
-        cx.emit(if leads { Event::Leading(leader) } else { Event::Following(leader) });
+        cx.emit(Event::of(leader, self.rank));
         let best_at = self.visit.and_then(|visit| visit.best_at);
         for &to in self.neighbours.iter().filter(|&&to| Some(to) != known_by) {
             if self.inform == Inform::All || Some(to) == best_at {

@@ -36,10 +36,11 @@
 //! # State
 //! | field | lectures |
 //! |---|---|
-//! | `rank`, `best` | the own id, and the maximum of it and all echoes |
-//! | `links` | from whom an echo has come |
-//! | `missing` | k minus the number of echoes |
-//! | `phase` | asleep, awake, echo sent, decided |
+//! | `rank` | the own id |
+//! | `sides.best` | the maximum of it and all echoes |
+//! | `sides.links` | from whom an echo has come |
+//! | `sides.missing` | k minus the number of echoes |
+//! | `sides.phase` | asleep, awake, echo sent, decided |
 //!
 //! # Safety
 //! `uniqueness`, `agreement`: an echo over a link tells the best of all nodes behind that link.
@@ -71,7 +72,7 @@ use quorate_core::{
     Protocol, Refusal, Shape, Timing,
 };
 
-use super::links::Links;
+use super::convergecast::{Convergecast, Phase, Turn};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for TreeEcho {
@@ -111,13 +112,7 @@ impl Algorithm for TreeEcho {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let rank = boot.setup.ranks[boot.me];
-        Self {
-            rank,
-            best: rank,
-            links: Links::new(boot.neighbours, &Heard::Nothing),
-            missing: boot.neighbours.len() as u32,
-            phase: Phase::Asleep,
-        }
+        Self { rank, sides: Convergecast::new(boot.neighbours, rank) }
     }
 }
 
@@ -148,36 +143,8 @@ impl Message for Msg {
 pub struct TreeEcho {
     /// What it offers.
     rank: Rank,
-    /// The best of its own rank and all echoes.
-    best: Rank,
-    /// Its neighbours, and whether they have echoed.
-    links: Links<Heard>,
-    /// How many neighbours have not echoed. Invariant: so many notes in `links` say so.
-    missing: u32,
-    /// How far it is.
-    phase: Phase,
-}
-
-/// What has come from a neighbour.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Heard {
-    /// No echo yet.
-    Nothing,
-    /// Its echo.
-    Echo,
-}
-
-/// How far a node is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// It has neither sent nor heard anything.
-    Asleep,
-    /// It waits for echoes. Invariant: more than one is missing.
-    Awake,
-    /// Its own echo went to this neighbour. Invariant: only that one's echo is missing.
-    Echoed(NodeId),
-    /// It knows who leads.
-    Decided,
+    /// Its neighbours: which of them have echoed, and the best of it all.
+    sides: Convergecast,
 }
 
 impl Protocol for TreeEcho {
@@ -190,7 +157,7 @@ impl Protocol for TreeEcho {
     fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
+        match (command, self.sides.phase()) {
             (Command::Elect, Phase::Asleep) => self.wake(cx, None),
             (Command::Elect, _) => cx.trace("underway", &[]),
         }
@@ -198,7 +165,7 @@ impl Protocol for TreeEcho {
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        match (msg, self.phase) {
+        match (msg, self.sides.phase()) {
             (Msg::Explorer, Phase::Asleep) => self.wake(cx, Some(from)),
             (Msg::Echo(theirs), phase) => {
                 if phase == Phase::Asleep {
@@ -206,31 +173,22 @@ impl Protocol for TreeEcho {
                 }
                 self.hear(cx, from, theirs);
             }
-            (Msg::Info(leader), Phase::Echoed(_)) => self.learn(cx, from, leader),
+            (Msg::Info(leader), Phase::Sent(_)) => self.learn(cx, from, leader),
             (Msg::Explorer | Msg::Info(_), _) => cx.trace("ignore", &[]),
         }
     }
 
     fn assert_invariants(&self) {
-        let missing = self.links.iter().filter(|(_, heard)| **heard == Heard::Nothing).count();
-        assert_eq!(missing, self.missing as usize, "echoes are counted");
-        match self.phase {
-            Phase::Awake => assert!(missing > 1, "whoever misses one echo has sent its own"),
-            Phase::Echoed(to) => {
-                let still = self.links.note(to) == Some(&Heard::Nothing);
-                assert!(missing == 1 && still, "the echo goes where the last one comes from");
-            }
-            Phase::Asleep | Phase::Decided => {}
-        }
+        self.sides.assert_invariants();
     }
 }
 
 impl TreeEcho {
     /// Sends explorers to all but the one that woke it.
     fn wake(&mut self, cx: &mut Ctx<'_, Self>, by: Option<NodeId>) {
-        self.phase = Phase::Awake;
-        cx.trace("wake", &[("id", u64::from(self.rank.id()))]);
-        for (to, _) in self.links.iter().filter(|(to, _)| Some(*to) != by) {
+        self.sides.wake();
+        cx.trace("wake", &[("id", self.rank.id().into())]);
+        for to in self.sides.neighbours_but(by) {
             cx.send(to, Msg::Explorer);
         }
         self.try_echo(cx);
@@ -238,27 +196,26 @@ impl TreeEcho {
 
     /// If all neighbours but one have echoed, sends its own echo to that one.
     fn try_echo(&mut self, cx: &mut Ctx<'_, Self>) {
-        if self.missing > 1 {
-            return;
+        match self.sides.turn() {
+            Turn::Wait => {}
+            Turn::Send(last) => {
+                let best = if flaw!(EchoOwnRank) { self.rank } else { self.sides.best() };
+                cx.trace("echo", &[("id", best.id().into())]);
+                cx.send(last, Msg::Echo(best));
+            }
+            Turn::Decide => self.decide(cx, None),
         }
-        let Some(last) = self.links.find(&Heard::Nothing) else { return self.decide(cx, None) };
-        self.phase = Phase::Echoed(last);
-        let best = if flaw!(EchoOwnRank) { self.rank } else { self.best };
-        cx.trace("echo", &[("id", u64::from(best.id()))]);
-        cx.send(last, Msg::Echo(best));
     }
 
     /// Takes in the best of another side.
     fn hear(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
-        let Some(heard @ Heard::Nothing) = self.links.note_mut(from) else {
+        if !self.sides.hear(from, theirs) {
             return cx.trace("ignore", &[]);
-        };
-        *heard = Heard::Echo;
-        self.missing -= 1;
-        self.best = self.best.max(theirs);
-        cx.trace("hear", &[("id", u64::from(theirs.id())), ("missing", self.missing.into())]);
-        match self.phase {
-            Phase::Echoed(_) => self.decide(cx, Some(from)),
+        }
+        let missing = self.sides.missing();
+        cx.trace("hear", &[("id", theirs.id().into()), ("missing", missing.into())]);
+        match self.sides.phase() {
+            Phase::Sent(_) => self.decide(cx, Some(from)),
             Phase::Asleep | Phase::Awake => self.try_echo(cx),
             Phase::Decided => {}
         }
@@ -266,25 +223,20 @@ impl TreeEcho {
 
     /// Two echoes have met here, or there is nobody else: the best of all is known.
     fn decide(&mut self, cx: &mut Ctx<'_, Self>, met: Option<NodeId>) {
-        cx.trace("decide", &[("id", u64::from(self.best.id()))]);
-        self.tell(cx, met, self.best);
+        cx.trace("decide", &[("id", self.sides.best().id().into())]);
+        self.tell(cx, met, self.sides.best());
     }
 
     /// The information comes by.
     fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         self.tell(cx, Some(from), leader);
     }
 
     /// Tells the user, and all neighbours but the one from where it is known.
     fn tell(&mut self, cx: &mut Ctx<'_, Self>, known_by: Option<NodeId>, leader: Rank) {
-        self.phase = Phase::Decided;
-        let leads = leader == self.rank;
-        cx.emit(if leads { Event::Leading(leader) } else { Event::Following(leader) });
-        for (to, _) in self.links.iter().filter(|(to, _)| Some(*to) != known_by) {
-            if flaw!(LeavesAreNotTold) && self.links.len() == 2 {
-                continue;
-            }
+        cx.emit(Event::of(leader, self.rank));
+        for to in self.sides.decide(known_by) {
             cx.send(to, Msg::Info(leader));
         }
     }

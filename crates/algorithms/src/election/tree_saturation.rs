@@ -33,10 +33,11 @@
 //! # State
 //! | field | lectures |
 //! |---|---|
-//! | `rank`, `best` | the own id, and the extremum of it and all proposals |
-//! | `links` | who has proposed |
-//! | `missing` | how many proposals are to come |
-//! | `phase` | asleep, awake, proposed, decided |
+//! | `rank` | the own id |
+//! | `sides.best` | the extremum of it and all proposals |
+//! | `sides.links` | who has proposed |
+//! | `sides.missing` | how many proposals are to come |
+//! | `sides.phase` | asleep, awake, proposed, decided |
 //!
 //! # Safety
 //! `uniqueness`, `agreement`: a proposal over a link tells the best of all nodes behind that link.
@@ -72,7 +73,7 @@ use quorate_core::{
     Paper, Protocol, Refusal, Shape, Timing,
 };
 
-use super::links::Links;
+use super::convergecast::{Convergecast, Phase, Turn};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for TreeSaturation {
@@ -129,14 +130,7 @@ impl Algorithm for TreeSaturation {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let rank = boot.setup.ranks[boot.me];
-        Self {
-            rank,
-            best: rank,
-            wake: boot.config.wake,
-            links: Links::new(boot.neighbours, &Heard::Nothing),
-            missing: boot.neighbours.len() as u32,
-            phase: Phase::Asleep,
-        }
+        Self { rank, wake: boot.config.wake, sides: Convergecast::new(boot.neighbours, rank) }
     }
 }
 
@@ -184,38 +178,10 @@ impl Message for Msg {
 pub struct TreeSaturation {
     /// What it offers.
     rank: Rank,
-    /// The best of its own rank and all proposals.
-    best: Rank,
     /// Who tells the leaves that an election is on.
     wake: Wake,
-    /// Its neighbours, and whether they have proposed.
-    links: Links<Heard>,
-    /// How many neighbours have not proposed. Invariant: so many notes in `links` say so.
-    missing: u32,
-    /// How far it is.
-    phase: Phase,
-}
-
-/// What has come from a neighbour.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Heard {
-    /// No proposal yet.
-    Nothing,
-    /// Its proposal.
-    Proposal,
-}
-
-/// How far a node is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// It has neither sent nor heard anything.
-    Asleep,
-    /// It waits for proposals. Invariant: more than one is missing.
-    Awake,
-    /// Its own proposal went to this neighbour. Invariant: only that one's proposal is missing.
-    Proposed(NodeId),
-    /// It knows who leads.
-    Decided,
+    /// Its neighbours: which of them have proposed, and the best of it all.
+    sides: Convergecast,
 }
 
 impl Protocol for TreeSaturation {
@@ -228,7 +194,7 @@ impl Protocol for TreeSaturation {
     fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
+        match (command, self.sides.phase()) {
             (Command::Elect, Phase::Asleep) if self.may_begin() => self.wake(cx, None),
             (Command::Elect, Phase::Asleep) => cx.trace("wait for leaves", &[]),
             (Command::Elect, _) => cx.trace("underway", &[]),
@@ -237,7 +203,7 @@ impl Protocol for TreeSaturation {
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        match (msg, self.phase) {
+        match (msg, self.sides.phase()) {
             (Msg::Wake, Phase::Asleep) => self.wake(cx, Some(from)),
             (Msg::Proposal(theirs), phase) => {
                 if phase == Phase::Asleep {
@@ -245,37 +211,28 @@ impl Protocol for TreeSaturation {
                 }
                 self.hear(cx, from, theirs);
             }
-            (Msg::Win(leader), Phase::Proposed(_)) => self.learn(cx, from, leader),
+            (Msg::Win(leader), Phase::Sent(_)) => self.learn(cx, from, leader),
             (Msg::Wake | Msg::Win(_), _) => cx.trace("ignore", &[]),
         }
     }
 
     fn assert_invariants(&self) {
-        let missing = self.links.iter().filter(|(_, heard)| **heard == Heard::Nothing).count();
-        assert_eq!(missing, self.missing as usize, "proposals are counted");
-        match self.phase {
-            Phase::Awake => assert!(missing > 1, "whoever misses one proposal has sent its own"),
-            Phase::Proposed(to) => {
-                let still = self.links.note(to) == Some(&Heard::Nothing);
-                assert!(missing == 1 && still, "the proposal goes where the last one comes from");
-            }
-            Phase::Asleep | Phase::Decided => {}
-        }
+        self.sides.assert_invariants();
     }
 }
 
 impl TreeSaturation {
     /// Is being asked of any use here?
     fn may_begin(&self) -> bool {
-        self.wake == Wake::Edges || self.links.len() < 2
+        self.wake == Wake::Edges || self.sides.is_leaf()
     }
 
     /// An election is on: tells all but the one that told it.
     fn wake(&mut self, cx: &mut Ctx<'_, Self>, by: Option<NodeId>) {
-        self.phase = Phase::Awake;
-        cx.trace("wake", &[("id", u64::from(self.rank.id()))]);
+        self.sides.wake();
+        cx.trace("wake", &[("id", self.rank.id().into())]);
         if self.wake == Wake::Edges {
-            for (to, _) in self.links.iter().filter(|(to, _)| Some(*to) != by) {
+            for to in self.sides.neighbours_but(by) {
                 cx.send(to, Msg::Wake);
             }
         }
@@ -284,27 +241,26 @@ impl TreeSaturation {
 
     /// If all neighbours but one have proposed, sends its own proposal to that one.
     fn try_to_propose(&mut self, cx: &mut Ctx<'_, Self>) {
-        if self.missing > 1 {
-            return;
+        match self.sides.turn() {
+            Turn::Wait => {}
+            Turn::Send(last) => {
+                let best = if flaw!(ProposeOwnRank) { self.rank } else { self.sides.best() };
+                cx.trace("propose", &[("id", best.id().into())]);
+                cx.send(last, Msg::Proposal(best));
+            }
+            Turn::Decide => self.decide(cx, None),
         }
-        let Some(last) = self.links.find(&Heard::Nothing) else { return self.decide(cx, None) };
-        self.phase = Phase::Proposed(last);
-        let best = if flaw!(ProposeOwnRank) { self.rank } else { self.best };
-        cx.trace("propose", &[("id", u64::from(best.id()))]);
-        cx.send(last, Msg::Proposal(best));
     }
 
     /// Takes in the best of another side.
     fn hear(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
-        let Some(heard @ Heard::Nothing) = self.links.note_mut(from) else {
+        if !self.sides.hear(from, theirs) {
             return cx.trace("ignore", &[]);
-        };
-        *heard = Heard::Proposal;
-        self.missing -= 1;
-        self.best = self.best.max(theirs);
-        cx.trace("hear", &[("id", u64::from(theirs.id())), ("missing", self.missing.into())]);
-        match self.phase {
-            Phase::Proposed(_) => self.decide(cx, Some(from)),
+        }
+        let missing = self.sides.missing();
+        cx.trace("hear", &[("id", theirs.id().into()), ("missing", missing.into())]);
+        match self.sides.phase() {
+            Phase::Sent(_) => self.decide(cx, Some(from)),
             Phase::Asleep | Phase::Awake => self.try_to_propose(cx),
             Phase::Decided => {}
         }
@@ -312,25 +268,20 @@ impl TreeSaturation {
 
     /// All neighbours have proposed: the winner is known.
     fn decide(&mut self, cx: &mut Ctx<'_, Self>, met: Option<NodeId>) {
-        cx.trace("decide", &[("id", u64::from(self.best.id()))]);
-        self.tell(cx, met, self.best);
+        cx.trace("decide", &[("id", self.sides.best().id().into())]);
+        self.tell(cx, met, self.sides.best());
     }
 
     /// The winner is told.
     fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
-        cx.trace("learn", &[("id", u64::from(leader.id()))]);
+        cx.trace("learn", &[("id", leader.id().into())]);
         self.tell(cx, Some(from), leader);
     }
 
     /// Tells the user, and all neighbours but the one from where it is known.
     fn tell(&mut self, cx: &mut Ctx<'_, Self>, known_by: Option<NodeId>, leader: Rank) {
-        self.phase = Phase::Decided;
-        let leads = leader == self.rank;
-        cx.emit(if leads { Event::Leading(leader) } else { Event::Following(leader) });
-        for (to, _) in self.links.iter().filter(|(to, _)| Some(*to) != known_by) {
-            if flaw!(LeavesAreNotTold) && self.links.len() == 2 {
-                continue;
-            }
+        cx.emit(Event::of(leader, self.rank));
+        for to in self.sides.decide(known_by) {
             cx.send(to, Msg::Win(leader));
         }
     }

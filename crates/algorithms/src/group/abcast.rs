@@ -298,10 +298,7 @@ impl Abcast {
         if !flaw!(ForgetFinals) {
             self.clock.witness(priority);
         }
-        cx.trace(
-            "final",
-            &[("priority", priority.time), ("by", u64::from(priority.node.number()))],
-        );
+        cx.trace("final", &[("priority", priority.time), ("by", priority.node.into())]);
         self.deliver(cx);
     }
 
@@ -310,7 +307,7 @@ impl Abcast {
         while let Some(first) = self.queue.first_entry().filter(|first| first.get().deliverable) {
             let Held { id, .. } = first.remove();
             self.places.remove(&id);
-            cx.trace("deliver", &[("sender", u64::from(id.sender.number()))]);
+            cx.trace("deliver", &[("sender", id.sender.into())]);
             cx.emit(Event::Delivered(id));
         }
     }

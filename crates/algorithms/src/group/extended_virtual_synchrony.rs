@@ -297,11 +297,11 @@ impl Protocol for ExtendedVirtualSynchrony {
     fn on_liveness(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId, now: Liveness) {
         match now {
             Liveness::Down => {
-                cx.trace("take for dead", &[("peer", peer.number().into())]);
+                cx.trace("take for dead", &[("peer", peer.into())]);
                 self.down.insert(peer);
             }
             Liveness::Up => {
-                cx.trace("take for alive", &[("peer", peer.number().into())]);
+                cx.trace("take for alive", &[("peer", peer.into())]);
                 self.down.remove(peer);
             }
         }

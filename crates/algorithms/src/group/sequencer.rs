@@ -272,14 +272,14 @@ impl Protocol for Sequencer {
 impl Sequencer {
     /// BB: to everybody, without a place.
     fn broadcast(&mut self, cx: &mut Ctx<'_, Self>, number: u32) {
-        cx.trace("broadcast", &[("number", u64::from(number))]);
+        cx.trace("broadcast", &[("number", number.into())]);
         cx.multicast(self.others.clone(), Msg::Data(number));
         self.take_data(cx, id(cx.me(), number));
     }
 
     /// UB: to the sequencer alone.
     fn request(&mut self, cx: &mut Ctx<'_, Self>, sequencer: NodeId, number: u32) {
-        cx.trace("request", &[("number", u64::from(number))]);
+        cx.trace("request", &[("number", number.into())]);
         cx.send(sequencer, Msg::Request(number));
     }
 
@@ -313,13 +313,13 @@ impl Sequencer {
     fn take_data(&mut self, cx: &mut Ctx<'_, Self>, id: MessageId) {
         if let Some(placed) = self.places.values_mut().find(|placed| placed.id == id) {
             placed.here = true;
-            cx.trace("complete", &[("sender", u64::from(id.sender.number()))]);
+            cx.trace("complete", &[("sender", id.sender.into())]);
             return self.deliver(cx);
         }
         if self.unplaced.len() >= EARLY_MAX || !self.unplaced.insert(id) {
             return cx.trace("unexpected", &[]);
         }
-        cx.trace("hold", &[("sender", u64::from(id.sender.number()))]);
+        cx.trace("hold", &[("sender", id.sender.into())]);
         cx.tally("buffered", self.buffered());
     }
 

@@ -278,7 +278,7 @@ impl Protocol for Srm {
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         if !self.links.contains(from) || !self.makes_sense(cx.me(), &msg) {
-            return cx.trace("foreign", &[("node", u64::from(from.number()))]);
+            return cx.trace("foreign", &[("node", from.into())]);
         }
         self.pass_on(cx, from, &msg);
         if !self.member {
@@ -389,7 +389,7 @@ impl Srm {
 
 /// A unit, for the trace.
 fn named(unit: MessageId) -> [(&'static str, u64); 2] {
-    [("source", u64::from(unit.sender.number())), ("number", u64::from(unit.number))]
+    [("source", unit.sender.into()), ("number", unit.number.into())]
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ pub(super) fn number(
 
 /// A node as a field of a step.
 pub(super) fn field(node: NodeId) -> (&'static str, u64) {
-    ("node", u64::from(node.number()))
+    ("node", node.into())
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ impl FireWire {
             self.take_parent(cx, from);
         }
         if self.phase != Phase::Child(from) || core::mem::replace(&mut self.told, true) {
-            return cx.trace("stale", &[("from", u64::from(from.number()))]);
+            return cx.trace("stale", &[("from", from.into())]);
         }
-        cx.trace("learn", &[("id", u64::from(root.id()))]);
+        cx.trace("learn", &[("id", root.id().into())]);
         cx.emit(Event::Following(root));
         self.announce(cx, root);
     }

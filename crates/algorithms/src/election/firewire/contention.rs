@@ -11,11 +11,11 @@ impl FireWire {
         let Rules { contention, fast, slow, coin, .. } = self.rules;
         match contention {
             Contention::Id if self.rank > theirs || flaw!(BothWin) => self.win(cx, with),
-            Contention::Id => cx.trace("yield", &[("node", u64::from(with.number()))]),
+            Contention::Id => cx.trace("yield", &[("node", with.into())]),
             Contention::Coin => {
                 let is_fast = cx.choose(coin.of) < coin.hits;
                 self.phase = Phase::Contending { with, again: false };
-                cx.trace("contend", &[("fast", u64::from(is_fast))]);
+                cx.trace("contend", &[("fast", is_fast.into())]);
                 cx.set_timer(Timer::Retry, if is_fast { fast } else { slow }.range());
             }
         }

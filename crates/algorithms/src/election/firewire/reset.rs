@@ -8,7 +8,7 @@ impl FireWire {
     /// A port changes: the bus is reset. Who is back may have been away unnoticed.
     pub(super) fn change_port(&mut self, cx: &mut Ctx<'_, Self>, port: usize, plugged: bool) {
         let before = core::mem::replace(&mut self.ports[port].plugged, plugged);
-        cx.trace("port", &[("peer", u64::from(self.ports[port].peer.number()))]);
+        cx.trace("port", &[("peer", self.ports[port].peer.into())]);
         if before || plugged {
             self.begin(cx, true);
         }
@@ -31,7 +31,7 @@ impl FireWire {
             port.child = false;
             self.missing += u32::from(port.plugged);
         }
-        cx.trace("reset", &[("epoch", u64::from(epoch))]);
+        cx.trace("reset", &[("epoch", epoch.into())]);
         if core::mem::take(&mut self.told) {
             cx.emit(Event::Leaderless);
         }
@@ -53,7 +53,7 @@ impl FireWire {
 
     /// The time is up, and two requests or more are missing: they wait for each other in a ring.
     pub(super) fn suspect_loop(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("loop", &[("missing", u64::from(self.missing))]);
+        cx.trace("loop", &[("missing", self.missing.into())]);
         cx.emit(Event::Leaderless);
     }
 }

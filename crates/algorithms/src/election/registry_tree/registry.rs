@@ -68,7 +68,7 @@ impl RegistryTree {
         let is_first = registry.lead.is_none();
         let is_new = registry.name_root();
         let Some(lead) = registry.lead else { return };
-        cx.trace("serve", &[("node", u64::from(from.number())), ("reign", u64::from(lead.reign))]);
+        cx.trace("serve", &[("node", from.into()), ("reign", lead.reign.into())]);
         if is_first && !flaw!(TellOne) {
             let present = registry.present.clone();
             for node in &present {
@@ -86,14 +86,14 @@ impl RegistryTree {
     pub(super) fn enrol(&mut self, cx: &mut Ctx<'_, Self>, node: NodeId) {
         let Some(registry) = &mut self.registry else { return };
         registry.present.insert(node);
-        cx.trace("enrol", &[("node", u64::from(node.number()))]);
+        cx.trace("enrol", &[("node", node.into())]);
     }
 
     /// A node has crashed. If it was the root, another one is named.
     pub(super) fn strike_off(&mut self, cx: &mut Ctx<'_, Self>, node: NodeId) {
         let Some(registry) = &mut self.registry else { return };
         registry.present.remove(node);
-        cx.trace("strike off", &[("node", u64::from(node.number()))]);
+        cx.trace("strike off", &[("node", node.into())]);
         if registry.lead.is_some()
             && registry.name_root()
             && let Some(lead) = registry.lead

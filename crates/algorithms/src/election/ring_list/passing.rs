@@ -48,7 +48,7 @@ impl RingList {
             return cx.trace("late receipt", &[]);
         };
         self.unacknowledged.remove(index);
-        cx.trace("sent", &[("node", u64::from(from.number()))]);
+        cx.trace("sent", &[("node", from.into())]);
         cx.cancel_timer(Timer::Ack(round, stage));
     }
 
@@ -57,7 +57,7 @@ impl RingList {
         let missed = |parcel: &Parcel| parcel.msg.receipt() == (round, stage);
         let Some(index) = self.unacknowledged.iter().position(missed) else { return };
         let Parcel { ahead, msg } = self.unacknowledged.remove(index);
-        cx.trace("skip", &[("ahead", u64::from(ahead))]);
+        cx.trace("skip", &[("ahead", ahead.into())]);
         if !flaw!(NobodySkipped) {
             self.send_next(cx, ahead, msg);
         }

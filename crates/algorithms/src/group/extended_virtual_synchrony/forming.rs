@@ -123,9 +123,9 @@ impl ExtendedVirtualSynchrony {
     ) {
         let far = join.as_ref().is_some_and(|join| join.used > ID_MAX);
         if far || !self.everybody.contains(from) {
-            return cx.trace("foreign", &[("from", from.number().into())]);
+            return cx.trace("foreign", &[("from", from.into())]);
         }
-        cx.trace("hear", &[("from", from.number().into())]);
+        cx.trace("hear", &[("from", from.into())]);
         let known = self.reaches.insert(from, said.clone());
         if let Some(join) = join {
             self.on_join(cx, from, join);
@@ -225,7 +225,7 @@ impl ExtendedVirtualSynchrony {
     pub(super) fn on_recovery(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, inside: Inside) {
         let Phase::Recover(recovery) = &mut self.phase else { return };
         if !recovery.roster.members.contains(from) {
-            return cx.trace("foreign", &[("from", from.number().into())]);
+            return cx.trace("foreign", &[("from", from.into())]);
         }
         match inside {
             Inside::State(past) => {
@@ -234,19 +234,19 @@ impl ExtendedVirtualSynchrony {
                     mine.is_none_or(|ring| ring.id != past.id || ring.is_plausible(&past.known))
                 };
                 if !past.as_ref().is_none_or(sane) {
-                    return cx.trace("stray number", &[("from", from.number().into())]);
+                    return cx.trace("stray number", &[("from", from.into())]);
                 }
-                cx.trace("note a state", &[("from", from.number().into())]);
+                cx.trace("note a state", &[("from", from.into())]);
                 recovery.states.insert(from, past);
                 self.exchange(cx);
             }
             Inside::Repair(runs) => {
-                cx.trace("take in repairs", &[("from", from.number().into())]);
+                cx.trace("take in repairs", &[("from", from.into())]);
                 self.take_in(runs);
                 self.finish(cx);
             }
             Inside::Done => {
-                cx.trace("note that it is done", &[("of", from.number().into())]);
+                cx.trace("note that it is done", &[("of", from.into())]);
                 recovery.done.insert(from);
                 self.begin(cx);
             }
@@ -281,7 +281,7 @@ impl ExtendedVirtualSynchrony {
             found.together = states.iter().filter_map(same).collect();
             found.cut = ring.cut(&found.together);
             for (to, runs) in ring.repairs(&found.together, &found.cut) {
-                cx.trace("repair", &[("to", to.number().into())]);
+                cx.trace("repair", &[("to", to.into())]);
                 cx.send(to, Msg::In(roster.id, Inside::Repair(runs)));
             }
         }

@@ -12,7 +12,7 @@ impl ExtendedVirtualSynchrony {
     pub(super) fn on_traffic(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, inside: Inside) {
         let Some(ring) = &mut self.ring else { return };
         let Some(rank) = ring.rank(from) else {
-            return cx.trace("foreign", &[("from", from.number().into())]);
+            return cx.trace("foreign", &[("from", from.into())]);
         };
         match inside {
             Inside::Data(number, unit) => {
@@ -32,7 +32,7 @@ impl ExtendedVirtualSynchrony {
                 if !ring.acknowledge(rank, time, &received) {
                     return cx.trace("stray number", &[("time", time)]);
                 }
-                cx.trace("note an ACK", &[("from", from.number().into())]);
+                cx.trace("note an ACK", &[("from", from.into())]);
                 self.clock.witness(Stamp { time, node: from });
                 ring.tick(self.clock.now());
             }
@@ -74,7 +74,7 @@ impl ExtendedVirtualSynchrony {
     }
 
     pub(super) fn hand_over(&mut self, cx: &mut Ctx<'_, Self>, id: MessageId) {
-        cx.trace("deliver", &[("sender", id.sender.number().into()), ("number", id.number.into())]);
+        cx.trace("deliver", &[("sender", id.sender.into()), ("number", id.number.into())]);
         self.state.add(id);
         cx.emit(Event::Delivered(id));
     }

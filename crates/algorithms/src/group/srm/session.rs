@@ -147,7 +147,7 @@ impl Srm {
         }
         pulse.quiet += 1;
         cx.set_timer(Timer::Session, pulse.jittered());
-        cx.trace("session", &[("quiet", u64::from(pulse.quiet))]);
+        cx.trace("session", &[("quiet", pulse.quiet.into())]);
         let tops = self.streams.iter().map(|(&source, stream)| (source, stream.top));
         let (tops, echoes) = (tops.collect(), self.distances.echoes(cx.now()));
         let session = Session { member: cx.me(), sent: cx.now(), tops, echoes };
@@ -157,7 +157,7 @@ impl Srm {
     /// Learns of units and distances; and if the other lacks something that is known here, it is news
     /// to it that there is.
     pub(super) fn hear_session(&mut self, cx: &mut Ctx<'_, Self>, session: &Session) {
-        cx.trace("hear session", &[("node", u64::from(session.member.number()))]);
+        cx.trace("hear session", &[("node", session.member.into())]);
         self.distances.hear(cx.me(), session, cx.now());
         for &(sender, number) in &session.tops {
             if sender != cx.me() && self.members.contains(sender) && number > 0 {

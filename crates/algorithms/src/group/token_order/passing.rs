@@ -103,7 +103,7 @@ impl TokenOrder {
         let ahead = hop.saturating_sub(self.hop) as usize;
         let to = self.ring[(place + ahead) % self.ring.len()];
         self.waking = true;
-        cx.trace("wake", &[("node", u64::from(to.number()))]);
+        cx.trace("wake", &[("node", to.into())]);
         cx.send(to, Msg::Wake(hop));
         cx.set_timer(Timer::Wake, self.round()..self.round());
     }
