@@ -162,19 +162,19 @@ impl Algorithm for Maekawa {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let quorums = &boot.setup.quorums;
-        let mut others = quorums[boot.me].clone();
+        let quorum = boot.setup.quorum(boot.me);
+        let mut others = quorum.clone();
         others.remove(boot.me);
         let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
         let inside = holder.filter(|stamp| stamp.node == boot.me);
-        let locked_for = holder.filter(|stamp| quorums[stamp.node].contains(boot.me));
+        let locked_for = holder.filter(|stamp| boot.setup.quorum(stamp.node).contains(boot.me));
         let lock = inside.map_or(Lock::ASKED, |_| Lock::held(Tenure(1)));
         Self {
             rule: boot.config.rule,
             others,
             clock: LamportClock::default(),
             phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
-            votes: quorums[boot.me].iter().map(|arbiter| Vote { arbiter, lock }).collect(),
+            votes: quorum.iter().map(|arbiter| Vote { arbiter, lock }).collect(),
             tenure: Tenure(u64::from(locked_for.is_some())),
             locked_for,
             queue: Vec::new(),

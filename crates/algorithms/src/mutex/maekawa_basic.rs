@@ -117,10 +117,9 @@ impl Algorithm for MaekawaBasic {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let quorums = &boot.setup.quorums;
-        let mut others = quorums[boot.me].clone();
+        let mut others = boot.setup.quorum(boot.me);
         others.remove(boot.me);
-        let arbitrated = |holder: &NodeId| quorums[*holder].contains(boot.me);
+        let arbitrated = |holder: &NodeId| boot.setup.quorum(*holder).contains(boot.me);
         let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
         let inside = holder.filter(|stamp| stamp.node == boot.me);
         Self {
@@ -341,7 +340,7 @@ mod tests {
     #[test]
     fn an_entry_costs_three_messages_per_member_of_the_quorum() {
         for setup in (1..=16).map(Setup::new).chain([lecture()]) {
-            let count = setup.quorums.len();
+            let count = setup.count;
             let load = Load::Light { gap: units(100.0) };
             let users = Users::new(count, &setup, 2, load, Span::UNIT);
             let cost = 2 * light_cost(&setup, 3);
