@@ -27,6 +27,7 @@ pub mod singhal;
 pub mod suzuki_kasami;
 pub mod token_ring;
 mod users;
+mod votes;
 mod words;
 
 use quorate_core::Family;
