@@ -191,7 +191,7 @@ impl Setup {
         Self {
             members: NodeSet::first(count),
             total: TotalBy::Sequencer,
-            parents: crate::mutex::Setup::along(topology).parents,
+            parents: Arc::new(topology.spanning_tree(NodeId::at(0))),
             delay_max: Span::UNIT,
         }
     }

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::NodeId;
+use crate::{NodeId, PerNode};
 
 /// A directed graph of links. Links of a two-way topology stand in both directions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -214,19 +214,41 @@ impl Topology {
         self.links() == 2 * self.count.saturating_sub(1) && self.is_connected() && self.is_two_way()
     }
 
+    /// A tree of shortest ways from `root`: by node, its parent. The root has none, nor has a node
+    /// that cannot be reached.
+    #[must_use]
+    pub fn spanning_tree(&self, root: NodeId) -> PerNode<Option<NodeId>> {
+        let mut parents = PerNode::new(self.count, |_| None);
+        self.explore(root, |node, parent| parents[node] = Some(parent));
+        parents
+    }
+
     fn reached(&self) -> usize {
-        if self.count == 0 || matches!(self.links, Links::Complete) {
-            return self.count;
+        match &self.links {
+            Links::Complete => self.count,
+            Links::Listed { .. } => self.explore(NodeId::at(0), |_, _| {}),
+        }
+    }
+
+    /// Goes from `root` to all nodes that it can reach, the nearest ones first, and shows each with
+    /// the node from which it was found. Returns how many there are, the root among them.
+    fn explore(&self, root: NodeId, mut show: impl FnMut(NodeId, NodeId)) -> usize {
+        if root.index() >= self.count {
+            return 0;
         }
         let mut seen = vec![false; self.count];
-        let mut queue = VecDeque::from([NodeId::at(0)]);
-        seen[0] = true;
-        let mut reached = 0;
-        while let Some(node) = queue.pop_front() {
-            reached += 1;
+        let mut queue = VecDeque::from([root]);
+        seen[root.index()] = true;
+        let mut reached = 1;
+        while let Some(node) = queue.pop_front()
+            // With all nodes found, further links lead to nothing new.
+            && reached < self.count
+        {
             for next in self.neighbours(node).iter() {
                 if !core::mem::replace(&mut seen[next.index()], true) {
+                    show(next, node);
                     queue.push_back(next);
+                    reached += 1;
                 }
             }
         }
@@ -305,6 +327,21 @@ mod tests {
         assert!(path.is_tree() && !path.is_complete());
         let apart = Topology::undirected(3, &[(node(1), node(2))]).unwrap();
         assert!(!apart.is_connected() && !apart.is_tree());
+    }
+
+    #[test]
+    fn a_spanning_tree_has_the_shortest_ways() {
+        let tree = |topology: &Topology, root| {
+            let tree = topology.spanning_tree(node(root));
+            tree.iter().map(|(_, parent)| parent.map_or(0, NodeId::number)).collect::<Vec<_>>()
+        };
+        let links = [(1, 3), (3, 2), (3, 4), (4, 1)].map(|(a, b)| (node(a), node(b)));
+        let graph = Topology::undirected(5, &links).unwrap();
+        assert_eq!(tree(&graph, 1), [0, 3, 1, 1, 0]);
+        assert_eq!(tree(&graph, 2), [3, 0, 2, 3, 0]);
+        assert_eq!(tree(&Topology::ring(4), 2), [4, 0, 2, 3]);
+        assert_eq!(tree(&Topology::complete(4), 3), [3, 3, 0, 3]);
+        assert!(tree(&Topology::complete(0), 1).is_empty());
     }
 
     #[test]

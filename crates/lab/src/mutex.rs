@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quorate_algorithms::Catalogued;
-use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Promise, Setup, Users};
+use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Promise, Quorums, Setup, Users};
 use quorate_core::{Fact, NodeId, NodeSet, PerNode, Shape, Solution, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
@@ -63,11 +63,12 @@ impl Study for Mutex {
         let mut setup = Setup { delay_max: spec.delay_max()?, ..Setup::new(spec.nodes) };
         setup.holder = spec.mutex.holder.map(|node| spec.node("--holder", node)).transpose()?;
         if let Some(name) = &spec.mutex.quorum {
-            setup.quorums = Arc::new(quorum::assignment("--quorum", name, spec.nodes)?);
-            setup.system = quorum::system("--quorum", name, Some(spec.nodes))?.kind().clone();
+            let kind = quorum::system("--quorum", name, Some(spec.nodes))?.kind().clone();
+            let sets = Arc::new(quorum::assignment("--quorum", name, spec.nodes)?);
+            setup.quorums = Quorums::Assigned { kind, sets };
         }
         if meta(&spec.algorithm)?.shape == Shape::Tree && topology.is_tree() {
-            setup.parents = Setup::along(topology).parents;
+            setup.tree = Setup::along(topology).tree;
         }
         Ok(setup)
     }
@@ -266,22 +267,14 @@ mod tests {
 
     #[test]
     fn quorums_come_from_the_system_that_is_named() {
-        let plane = setup("projective-plane").unwrap();
-        assert!(plane.quorums.iter().all(|(node, set)| set.len() == 3 && set.contains(node)));
+        let quorums = |setup: &Setup| NodeId::first(7).map(|n| setup.quorum(n)).collect::<Vec<_>>();
+        let plane = quorums(&setup("projective-plane").unwrap());
+        assert!(plane.iter().zip(NodeId::first(7)).all(|(q, n)| q.len() == 3 && q.contains(n)));
         let grid = Mutex::setup(&Spec::new("mutex/ricart-agrawala", 7), &Topology::complete(7));
-        assert_eq!(setup("grid").unwrap().quorums, grid.unwrap().quorums);
+        assert_eq!(quorums(&setup("grid").unwrap()), quorums(&grid.unwrap()));
         let error = |name| setup(name).unwrap_err().to_string();
         assert_eq!(error("custom:1,2;3,4"), "--quorum: {1,2} and {3,4} do not intersect");
         assert_eq!(error("weighted:1,1"), "--quorum: weighted:1,1 is about 2 nodes, not 7");
         assert!(error("gird").starts_with("--quorum: gird is none of"));
-    }
-
-    #[test]
-    fn parents_are_those_of_the_topology() {
-        let node = |number| NodeId::new(number).unwrap();
-        let links = [(1, 3), (3, 2), (3, 4)].map(|(a, b)| (node(a), node(b)));
-        let found = Setup::along(&Topology::undirected(4, &links).unwrap()).parents;
-        let found: Vec<_> = found.iter().map(|(_, parent)| parent.map(NodeId::number)).collect();
-        assert_eq!(found, [None, Some(3), Some(1), Some(3)]);
     }
 }

@@ -20,8 +20,9 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// As square as it gets.
-    pub(crate) fn new(nodes: usize) -> Self {
+    /// A grid of so many nodes, as square as it gets.
+    #[must_use]
+    pub fn new(nodes: usize) -> Self {
         let width = (1..=nodes).find(|width| width * width >= nodes).unwrap_or(1);
         Self { nodes, width }
     }
@@ -51,7 +52,8 @@ impl Grid {
     }
 
     /// The row and the column of a node.
-    pub(crate) fn quorum(&self, node: NodeId) -> NodeSet {
+    #[must_use]
+    pub fn quorum(&self, node: NodeId) -> NodeSet {
         let (row, column) = self.place(node);
         let first = row * self.width;
         let in_row = first..(first + self.width).min(self.nodes);

@@ -42,7 +42,8 @@
 //! | field | paper |
 //! |---|---|
 //! | `others` | the quorum without the node itself |
-//! | `votes` | `replied`, `failed`, the queue of inquiries and the stack of transfers, by member |
+//! | `votes` | `replied`, `failed` and the queue of inquiries, by member |
+//! | `transfers` | the stack of transfers, by member |
 //! | `holder`, `queue` | who has the permission (`lock`); the requests that wait, by age |
 //! | `tenure`, `gone` | how often the permission was given; not in the paper |
 //!
@@ -77,6 +78,7 @@
 mod arbiter;
 mod asking;
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
@@ -85,7 +87,7 @@ use quorate_core::{
     Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
 };
 
-use super::maekawa::Tenure;
+use super::votes::{Tenure, Votes};
 use super::{Command, Event, Mutex, Promise};
 
 impl Algorithm for CaoSinghal {
@@ -139,19 +141,21 @@ impl Algorithm for CaoSinghal {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let quorums = &boot.setup.quorums;
-        let mut others = quorums[boot.me].clone();
+        let quorum = boot.setup.quorum(boot.me);
+        let mut others = quorum.clone();
         others.remove(boot.me);
         let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
         let inside = holder.filter(|stamp| stamp.node == boot.me);
-        let holder = holder.filter(|stamp| quorums[stamp.node].contains(boot.me));
-        let held = Lock::Held { tenure: Tenure(1), inquired: false, next: None };
-        let lock = inside.map_or(Lock::ASKED, |_| held);
+        let holder = holder.filter(|stamp| boot.setup.quorum(stamp.node).contains(boot.me));
         Self {
             others,
             clock: LamportClock::default(),
             phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
-            votes: quorums[boot.me].iter().map(|arbiter| Vote { arbiter, lock }).collect(),
+            votes: match inside {
+                Some(_) => Votes::held_from(&quorum, Tenure(1)),
+                None => Votes::missing_from(&quorum),
+            },
+            transfers: BTreeMap::new(),
             tenure: Tenure(u64::from(holder.is_some())),
             holder,
             gone: None,
@@ -170,7 +174,7 @@ pub enum Msg {
     Reply {
         /// Whose.
         arbiter: NodeId,
-        /// The how manieth time it is given.
+        /// The number of this giving.
         tenure: Tenure,
         /// For which wish.
         wish: Stamp,
@@ -229,9 +233,12 @@ pub struct CaoSinghal {
     clock: LamportClock,
     /// What this node is doing.
     phase: Phase,
-    /// What the members of the quorum said to the present wish, by node. Invariant: all held while
-    /// inside; all fresh while idle.
-    votes: Vec<Vote>,
+    /// What the members of the quorum said to the present wish. Invariant: all held while inside;
+    /// some missing while waiting; all fresh while idle.
+    votes: Votes<Tenure>,
+    /// By arbiter: whom to send its permission on to, and in which tenure. Invariant: of the tenure
+    /// that is held, where one is; empty while idle.
+    transfers: BTreeMap<NodeId, (Tenure, Stamp)>,
     /// As an arbiter: how often its permission was given, as far as it knows.
     tenure: Tenure,
     /// As an arbiter: the request that has its permission, as far as it knows.
@@ -256,53 +263,16 @@ struct Waiter {
 enum Phase {
     /// It does not want to enter.
     Idle,
-    /// It has asked and waits. Invariant: `missing > 0`.
+    /// It has asked and waits.
     Waiting {
         /// Its wish.
         stamp: Stamp,
-        /// How many permissions are missing.
-        missing: usize,
     },
     /// It is inside.
     Inside {
         /// The wish that was granted.
         stamp: Stamp,
     },
-}
-
-/// What an arbiter said.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Vote {
-    arbiter: NodeId,
-    lock: Lock,
-}
-
-/// Does this node have the permission of an arbiter?
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Lock {
-    /// Not that it knows.
-    Asked {
-        /// An older request is before this one.
-        failed: bool,
-        /// It has been asked back, by a message that was faster than REPLY.
-        early: Option<Tenure>,
-        /// Whom to send it on to, likewise.
-        next: Option<(Tenure, Stamp)>,
-    },
-    /// It has.
-    Held {
-        /// Which of its tenures this is.
-        tenure: Tenure,
-        /// It has been asked back, and that is to be answered on the first FAIL.
-        inquired: bool,
-        /// Whom to send it on to.
-        next: Option<Stamp>,
-    },
-}
-
-impl Lock {
-    const ASKED: Self = Self::Asked { failed: false, early: None, next: None };
-    const FAILED: Self = Self::Asked { failed: true, early: None, next: None };
 }
 
 impl Protocol for CaoSinghal {
@@ -356,17 +326,19 @@ impl Protocol for CaoSinghal {
     }
 
     fn assert_invariants(&self) {
-        let held = self.votes.iter().filter(|vote| matches!(vote.lock, Lock::Held { .. })).count();
         match self.phase {
             Phase::Idle => {
-                let fresh = self.votes.iter().all(|vote| vote.lock == Lock::ASKED);
-                assert!(fresh, "who does not want knows nothing");
+                assert!(self.votes.are_fresh(), "who does not want knows nothing");
+                assert!(self.transfers.is_empty(), "who does not want sends nothing on");
             }
-            Phase::Waiting { missing, .. } => {
-                assert!(missing > 0, "with all permissions, a node is inside");
-                assert_eq!(missing, self.votes.len() - held, "permissions are counted");
+            Phase::Waiting { .. } => {
+                assert!(self.votes.missing() > 0, "with all permissions, a node is inside");
             }
-            Phase::Inside { .. } => assert_eq!(held, self.votes.len(), "inside with all"),
+            Phase::Inside { .. } => assert_eq!(self.votes.missing(), 0, "inside with all"),
+        }
+        for (&arbiter, &(tenure, _)) in &self.transfers {
+            let held = self.votes.held_of(arbiter);
+            assert!(held.is_none_or(|held| held == tenure), "what is held is sent on as it is");
         }
         if self.holder.is_none() {
             assert!(self.queue.is_empty(), "nobody waits for a free arbiter");

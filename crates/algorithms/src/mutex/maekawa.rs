@@ -50,8 +50,8 @@
 //! | `tenure` | how often this arbiter has locked itself; not in the paper |
 //!
 //! The paper's flags for "INQUIRE sent" and "FAILED sent" follow from the rest: an arbiter has
-//! inquired just if the oldest that waits is older than the owner, and that one alone of all that
-//! wait has not been told FAILED.
+//! inquired if and only if the oldest that waits is older than the owner, and that one alone of all
+//! that wait has not been told FAILED.
 //!
 //! # Safety
 //! `safety`: two nodes inside would both own the lock of the arbiter that is in both quorums; a
@@ -97,7 +97,10 @@ use quorate_core::{
     OptionSpec, Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
 };
 
+use super::votes::Votes;
 use super::{Command, Event, Mutex, Promise};
+
+pub use super::votes::Tenure;
 
 impl Algorithm for Maekawa {
     type Family = Mutex;
@@ -162,19 +165,21 @@ impl Algorithm for Maekawa {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let quorums = &boot.setup.quorums;
-        let mut others = quorums[boot.me].clone();
+        let quorum = boot.setup.quorum(boot.me);
+        let mut others = quorum.clone();
         others.remove(boot.me);
         let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
         let inside = holder.filter(|stamp| stamp.node == boot.me);
-        let locked_for = holder.filter(|stamp| quorums[stamp.node].contains(boot.me));
-        let lock = inside.map_or(Lock::ASKED, |_| Lock::held(Tenure(1)));
+        let locked_for = holder.filter(|stamp| boot.setup.quorum(stamp.node).contains(boot.me));
         Self {
             rule: boot.config.rule,
             others,
             clock: LamportClock::default(),
             phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
-            votes: quorums[boot.me].iter().map(|arbiter| Vote { arbiter, lock }).collect(),
+            votes: match inside {
+                Some(_) => Votes::held_from(&quorum, Tenure(1)),
+                None => Votes::missing_from(&quorum),
+            },
             tenure: Tenure(u64::from(locked_for.is_some())),
             locked_for,
             queue: Vec::new(),
@@ -201,19 +206,6 @@ pub enum Rule {
     Textbook,
     /// Nobody: locks are given back whenever asked for.
     Yield,
-}
-
-/// The how manieth lock of an arbiter it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Tenure(pub u64);
-
-impl Tenure {
-    /// The one after it.
-    #[must_use]
-    pub const fn next(self) -> Self {
-        Self(self.0.saturating_add(1))
-    }
 }
 
 /// What nodes send each other.
@@ -258,9 +250,9 @@ pub struct Maekawa {
     clock: LamportClock,
     /// What this node is doing.
     phase: Phase,
-    /// What the members of the quorum said to the present wish, by node. Invariant: all held while
-    /// inside; all fresh while idle.
-    votes: Vec<Vote>,
+    /// What the members of the quorum said to the present wish. Invariant: all held while inside;
+    /// some missing while waiting; all fresh while idle.
+    votes: Votes<Tenure>,
     /// As an arbiter: how often it has locked itself.
     tenure: Tenure,
     /// As an arbiter: the request that it is locked for.
@@ -274,53 +266,16 @@ pub struct Maekawa {
 enum Phase {
     /// It does not want to enter.
     Idle,
-    /// It has asked and waits. Invariant: `missing > 0`.
+    /// It has asked and waits.
     Waiting {
         /// Its wish.
         stamp: Stamp,
-        /// How many locks are missing.
-        missing: usize,
     },
     /// It is inside.
     Inside {
         /// The wish that was granted.
         stamp: Stamp,
     },
-}
-
-/// What an arbiter said.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Vote {
-    arbiter: NodeId,
-    lock: Lock,
-}
-
-/// Is an arbiter locked for this node?
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Lock {
-    /// Not that this node knows.
-    Asked {
-        /// An older request is before this one.
-        failed: bool,
-        /// It has been asked back, by a message that was faster than LOCKED.
-        early: Option<Tenure>,
-    },
-    /// It is.
-    Held {
-        /// Which of its locks this is.
-        tenure: Tenure,
-        /// It has been asked back, and that is to be answered on the first FAILED.
-        inquired: bool,
-    },
-}
-
-impl Lock {
-    const ASKED: Self = Self::Asked { failed: false, early: None };
-    const FAILED: Self = Self::Asked { failed: true, early: None };
-
-    const fn held(tenure: Tenure) -> Self {
-        Self::Held { tenure, inquired: false }
-    }
 }
 
 impl Protocol for Maekawa {
@@ -355,21 +310,15 @@ impl Protocol for Maekawa {
     }
 
     fn assert_invariants(&self) {
-        let held = self.votes.iter().filter(|vote| matches!(vote.lock, Lock::Held { .. })).count();
         match self.phase {
-            Phase::Idle => {
-                let fresh = self.votes.iter().all(|vote| vote.lock == Lock::ASKED);
-                assert!(fresh, "who does not want knows nothing");
+            Phase::Idle => assert!(self.votes.are_fresh(), "who does not want knows nothing"),
+            Phase::Waiting { .. } => {
+                assert!(self.votes.missing() > 0, "with all locks, a node is inside");
             }
-            Phase::Waiting { missing, .. } => {
-                assert!(missing > 0, "with all locks, a node is inside");
-                assert_eq!(missing, self.votes.len() - held, "locks are counted");
-            }
-            Phase::Inside { .. } => assert_eq!(held, self.votes.len(), "inside with all locks"),
+            Phase::Inside { .. } => assert_eq!(self.votes.missing(), 0, "inside with all locks"),
         }
-        let remembered = |vote: &Vote| matches!(vote.lock, Lock::Held { inquired: true, .. });
-        if self.has_failed() {
-            assert!(!self.votes.iter().any(remembered), "who has failed gives back");
+        if self.votes.any_failed() {
+            assert_eq!(self.votes.first_inquired(), None, "who has failed gives back");
         }
         if self.locked_for.is_none() {
             assert!(self.queue.is_empty(), "nobody waits for a free arbiter");

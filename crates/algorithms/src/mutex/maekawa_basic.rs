@@ -70,6 +70,7 @@ use quorate_core::{
     Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
 };
 
+use super::votes::{Taken, Votes};
 use super::{Command, Event, Mutex, Promise};
 
 impl Algorithm for MaekawaBasic {
@@ -117,16 +118,17 @@ impl Algorithm for MaekawaBasic {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let quorums = &boot.setup.quorums;
-        let mut others = quorums[boot.me].clone();
+        let quorum = boot.setup.quorum(boot.me);
+        let mut others = quorum.clone();
         others.remove(boot.me);
-        let arbitrated = |holder: &NodeId| quorums[*holder].contains(boot.me);
+        let arbitrated = |holder: &NodeId| boot.setup.quorum(*holder).contains(boot.me);
         let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
         let inside = holder.filter(|stamp| stamp.node == boot.me);
         Self {
             others,
             clock: LamportClock::default(),
             phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
+            locks: Votes::missing_from(&quorum),
             locked_for: holder.filter(|stamp| arbitrated(&stamp.node)),
             queue: Vec::new(),
         }
@@ -164,6 +166,9 @@ pub struct MaekawaBasic {
     clock: LamportClock,
     /// What this node is doing.
     phase: Phase,
+    /// Which members of the quorum are locked for the present wish. Invariant: some missing while
+    /// waiting; all fresh otherwise.
+    locks: Votes,
     /// As an arbiter: the request that it is locked for.
     locked_for: Option<Stamp>,
     /// As an arbiter: the requests that wait, the oldest one last. Invariant: empty while free.
@@ -179,8 +184,6 @@ enum Phase {
     Waiting {
         /// Its wish.
         stamp: Stamp,
-        /// Which arbiters are not locked for it. Invariant: a part of the quorum, not empty.
-        missing: NodeSet,
     },
     /// It is inside.
     Inside {
@@ -218,9 +221,13 @@ impl Protocol for MaekawaBasic {
     }
 
     fn assert_invariants(&self) {
-        if let Phase::Waiting { missing, .. } = &self.phase {
-            assert!(!missing.is_empty(), "with all locks, a node is inside");
-            assert!(missing.len() <= self.others.len() + 1, "only the quorum is waited for");
+        match self.phase {
+            Phase::Waiting { .. } => {
+                assert!(self.locks.missing() > 0, "with all locks, a node is inside");
+            }
+            Phase::Idle | Phase::Inside { .. } => {
+                assert!(self.locks.are_fresh(), "locks are counted while waiting");
+            }
         }
         if self.locked_for.is_none() {
             assert!(self.queue.is_empty(), "nobody waits for a free arbiter");
@@ -235,31 +242,27 @@ impl MaekawaBasic {
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
         let stamp = self.clock.tick(cx.me());
         cx.trace("request", &[("time", stamp.time)]);
-        let mut missing = self.others.clone();
-        missing.insert(cx.me());
-        self.phase = Phase::Waiting { stamp, missing };
+        self.phase = Phase::Waiting { stamp };
         cx.multicast(self.others.clone(), Msg::Request(stamp));
         self.arbitrate(cx, stamp);
     }
 
     /// Another arbiter is locked for this node.
     fn take_lock(&mut self, cx: &mut Ctx<'_, Self>, arbiter: NodeId) {
-        match &mut self.phase {
-            Phase::Waiting { stamp, missing } if missing.contains(arbiter) => {
-                let stamp = *stamp;
-                missing.remove(arbiter);
-                cx.trace("count", &[("missing", missing.len() as u64)]);
-                if missing.is_empty() {
-                    self.enter(cx, stamp);
-                }
-            }
-            _ => cx.trace("stale", &[]),
+        let Phase::Waiting { stamp } = self.phase else { return cx.trace("stale", &[]) };
+        if self.locks.take(arbiter, ()) == Taken::Stale {
+            return cx.trace("stale", &[]);
+        }
+        cx.trace("count", &[("missing", self.locks.missing() as u64)]);
+        if self.locks.missing() == 0 {
+            self.enter(cx, stamp);
         }
     }
 
     /// All members of the quorum are locked for this node.
     fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
         self.phase = Phase::Inside { stamp };
+        self.locks.clear();
         cx.trace("enter", &[("time", stamp.time)]);
         cx.emit(Event::Granted(Some(stamp)));
     }
@@ -341,7 +344,7 @@ mod tests {
     #[test]
     fn an_entry_costs_three_messages_per_member_of_the_quorum() {
         for setup in (1..=16).map(Setup::new).chain([lecture()]) {
-            let count = setup.quorums.len();
+            let count = setup.count;
             let load = Load::Light { gap: units(100.0) };
             let users = Users::new(count, &setup, 2, load, Span::UNIT);
             let cost = 2 * light_cost(&setup, 3);

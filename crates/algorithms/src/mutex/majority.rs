@@ -41,7 +41,7 @@
 //! # State
 //! | field | meaning |
 //! |---|---|
-//! | `phase`, `votes`, `early` | the asker: its request, who voted, who inquired before its vote came |
+//! | `phase`, `votes` | the asker: its request, who voted, who inquired before its vote came |
 //! | `given`, `queue`, `finished` | the voter: who has its vote, who waits for it, who is through |
 //!
 //! # Safety
@@ -81,6 +81,7 @@ use quorate_core::{
     OptionSpec, Options, Paper, PerNode, Protocol, Refusal, Shape, Stamp, Timing,
 };
 
+use super::votes::Votes;
 use super::{Command, Event, Mutex, Promise};
 use voter::Given;
 
@@ -162,15 +163,17 @@ impl Algorithm for Majority {
         let voted = holder.filter(|&h| h == boot.me || asked_by(h).contains(boot.me));
         let stamp = |node| Stamp { time: 0, node };
         let inside = boot.setup.holder == Some(boot.me);
+        let asked = asked_by(boot.me);
+        let mut voters = asked.clone();
+        voters.insert(boot.me);
         Self {
             others: boot.view.others(boot.me),
-            asked: asked_by(boot.me),
+            asked,
             majority: count / 2 + 1,
             rule: boot.config.rule,
             clock: LamportClock::default(),
             phase: if inside { Phase::Inside { stamp: stamp(boot.me) } } else { Phase::Idle },
-            votes: NodeSet::with_room(count),
-            early: NodeSet::with_room(count),
+            votes: Votes::missing_from(&voters),
             given: voted.map(|holder| Given { owner: stamp(holder), inquired: false }),
             queue: Vec::new(),
             finished: PerNode::new(count, |_| 0),
@@ -251,10 +254,9 @@ pub struct Majority {
     clock: LamportClock,
     /// What the asker is doing.
     phase: Phase,
-    /// Who has voted for it. Invariant: less than a majority, and empty unless it waits.
-    votes: NodeSet,
-    /// Whose INQUIRE came before its VOTE. Invariant: empty unless it waits.
-    early: NodeSet,
+    /// The votes on its wish, and INQUIREs that were faster. Invariant: less than a majority; all
+    /// fresh unless it waits.
+    votes: Votes,
     /// Where the voter's vote is. Invariant: if it is here, nobody waits for it.
     given: Option<Given>,
     /// Who waits for the vote, the oldest request last.
@@ -333,11 +335,10 @@ impl Protocol for Majority {
     }
 
     fn assert_invariants(&self) {
-        assert!(self.votes.len() < self.majority, "with a majority, a node is inside");
+        assert!(self.votes.held() < self.majority, "with a majority, a node is inside");
         assert!(self.queue.is_sorted_by(|a, b| a > b), "the queue goes by age, without ties");
         if !matches!(self.phase, Phase::Waiting { .. }) {
-            assert!(self.votes.is_empty(), "votes are needed only while waiting");
-            assert!(self.early.is_empty(), "INQUIREs are remembered only while waiting");
+            assert!(self.votes.are_fresh(), "votes are counted only while waiting");
         }
         if self.rule == Rule::Votes {
             let free = self.given.is_none();

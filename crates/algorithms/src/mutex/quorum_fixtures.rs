@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use quorate_core::{Algorithm, NodeId, NodeSet, PerNode, Scene, Span, Topology};
+use quorate_quorum::Kind;
 use quorate_sim::{Network, Slow};
 
-use super::{Load, Mutex, Setup, Users};
+use super::{Load, Mutex, Quorums, Setup, Users};
 use crate::testing::{Log, node, units};
 
 /// The 13 quorums of four of the lectures: a projective plane of order 3.
@@ -33,24 +34,29 @@ pub(crate) fn set(numbers: &[u32]) -> NodeSet {
 
 /// The 13 quorums of the lectures.
 pub(crate) fn lecture() -> Setup {
-    let quorums = PerNode::new(13, |node| set(&LECTURE[node.index()]));
-    Setup { quorums: Arc::new(quorums), ..Setup::new(13) }
+    with_quorums(PerNode::new(13, |node| set(&LECTURE[node.index()])))
 }
 
 /// Everybody asks itself and node 1.
 pub(crate) fn star(count: usize) -> Setup {
-    let quorums = PerNode::new(count, |n| [node(1), n].into_iter().collect());
-    Setup { quorums: Arc::new(quorums), ..Setup::new(count) }
+    with_quorums(PerNode::new(count, |n| [node(1), n].into_iter().collect()))
+}
+
+/// These quorums.
+fn with_quorums(sets: PerNode<NodeSet>) -> Setup {
+    let kind = Kind::Custom(sets.iter().map(|(_, set)| set.clone()).collect());
+    let count = sets.len();
+    Setup { quorums: Quorums::Assigned { kind, sets: Arc::new(sets) }, ..Setup::new(count) }
 }
 
 /// These quorums, in a complete graph.
 pub(crate) fn scene<A: Algorithm<Family = Mutex>>(setup: Setup, config: A::Config) -> Scene<A> {
-    Scene::new(Topology::complete(setup.quorums.len()), setup, config)
+    Scene::new(Topology::complete(setup.count), setup, config)
 }
 
 /// Each of these nodes wants to enter as often as it is named, from the beginning on.
 pub(crate) fn wanting(setup: &Setup, numbers: &[u32], stay: f64) -> Users {
-    let count = setup.quorums.len();
+    let count = setup.count;
     let script =
         |n: NodeId| numbers.iter().filter(|&&m| node(m) == n).map(|_| Span::ZERO).collect();
     Users::new(count, setup, 0, Load::Script(PerNode::new(count, script).into()), units(stay))
@@ -58,7 +64,7 @@ pub(crate) fn wanting(setup: &Setup, numbers: &[u32], stay: f64) -> Users {
 
 /// Everybody always wants, so many times.
 pub(crate) fn saturated(setup: &Setup, wishes: u32, stay: f64) -> Users {
-    Users::new(setup.quorums.len(), setup, wishes, Load::Heavy, units(stay))
+    Users::new(setup.count, setup, wishes, Load::Heavy, units(stay))
 }
 
 /// The cyclic wait of the lectures, for nodes 7, 8 and 11 of the 13: the requests 11>1, 8>10 and
@@ -72,7 +78,8 @@ pub(crate) fn circle() -> Network {
 /// What one entry of each node costs if nobody else wants: so many messages per member of its
 /// quorum beside itself.
 pub(crate) fn light_cost(setup: &Setup, per_member: usize) -> u64 {
-    setup.quorums.iter().map(|(_, quorum)| (per_member * (quorum.len() - 1)) as u64).sum()
+    let cost = |node| (per_member * (setup.quorum(node).len() - 1)) as u64;
+    NodeId::first(setup.count).map(cost).sum()
 }
 
 /// How long it takes on average from an exit to the next entry, if everybody always wants.
@@ -84,11 +91,11 @@ pub(crate) fn sync_delay(log: &Log, stay: f64) -> f64 {
 
 #[test]
 fn the_lectures_quorums_meet_in_exactly_one_node() {
-    let Setup { quorums, .. } = lecture();
-    for (one, quorum) in quorums.iter() {
-        assert!(quorum.contains(one));
-        for (_, other) in quorums.iter().filter(|(other, _)| *other != one) {
-            assert_eq!(quorum.intersection(other).len(), 1);
+    let setup = lecture();
+    for one in NodeId::first(13) {
+        assert!(setup.quorum(one).contains(one));
+        for other in NodeId::first(13).filter(|&other| other != one) {
+            assert_eq!(setup.quorum(one).intersection(&setup.quorum(other)).len(), 1);
         }
     }
 }

@@ -69,10 +69,10 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Options, Paper,
-    PerNode, Protocol, Refusal, Scene, Shape, Timing,
+    Protocol, Refusal, Scene, Shape, Timing,
 };
 
-use super::{Command, Event, Mutex, Promise};
+use super::{Command, Event, Mutex, Promise, Setup, Tree};
 
 impl Algorithm for Raymond {
     type Family = Mutex;
@@ -121,17 +121,21 @@ impl Algorithm for Raymond {
 
     /// The tree that all are told must be the one that the links form.
     fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
-        let parents = &scene.setup.parents;
+        let Scene { setup, .. } = scene;
         let no_tree = |text| Err(BadOption::because("topology", text));
-        if parents.len() != scene.count() {
-            return no_tree(format!("the tree has {} nodes, not {}", parents.len(), scene.count()));
+        let nodes = match &setup.tree {
+            Tree::Binary => setup.count,
+            Tree::Parents(parents) => parents.len(),
+        };
+        if nodes != scene.count() {
+            return no_tree(format!("the tree has {nodes} nodes, not {}", scene.count()));
         }
-        let root = path_to_root(parents, NodeId::at(0)).last();
+        let root = path_to_root(setup, NodeId::at(0)).last();
         for node in NodeId::first(scene.count()) {
-            if path_to_root(parents, node).last() != root {
+            if path_to_root(setup, node).last() != root {
                 return no_tree(format!("nodes 1 and {node} are not in the same tree"));
             }
-            if let Some(parent) = parents[node]
+            if let Some(parent) = setup.parent(node)
                 && scene.topology.link(node, parent).is_none()
             {
                 return no_tree(format!("the tree has the edge {node}-{parent}, the links do not"));
@@ -141,20 +145,20 @@ impl Algorithm for Raymond {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let parents = &boot.setup.parents;
-        let root = || path_to_root(parents, boot.me).last().unwrap_or(boot.me);
-        let place = boot.setup.holder.unwrap_or_else(root);
+        let setup = boot.setup;
+        let root = || path_to_root(setup, boot.me).last().unwrap_or(boot.me);
+        let place = setup.holder.unwrap_or_else(root);
         // The neighbour towards the token is the child on the way up from it, else the parent.
-        let child = path_to_root(parents, place).find(|&node| parents[node] == Some(boot.me));
+        let child = path_to_root(setup, place).find(|&node| setup.parent(node) == Some(boot.me));
         let neighbours: Vec<_> = boot.neighbours.iter().collect();
-        let token = match child.or(parents[boot.me]).or(neighbours.first().copied()) {
+        let token = match child.or(setup.parent(boot.me)).or(neighbours.first().copied()) {
             // Whoever comes back from a crash must not make a second token.
             Some(towards) if place != boot.me || !boot.life.is_first() => {
                 Token::There { towards, asked: false }
             }
             _ => Token::Here,
         };
-        let inside = boot.setup.holder == Some(boot.me) && token == Token::Here;
+        let inside = setup.holder == Some(boot.me) && token == Token::Here;
         Self {
             queue: VecDeque::with_capacity(neighbours.len() + 1),
             neighbours,
@@ -172,13 +176,10 @@ fn diameter(n: f64) -> f64 {
     (depth(2) + depth(3)) as f64
 }
 
-/// A node and those above it; ends, even if the table is no tree.
-fn path_to_root(
-    parents: &PerNode<Option<NodeId>>,
-    from: NodeId,
-) -> impl Iterator<Item = NodeId> + '_ {
-    let up = |node: &NodeId| parents[*node].filter(|parent| parent.index() < parents.len());
-    core::iter::successors(Some(from), up).take(parents.len())
+/// A node and those above it; ends, even if what is given is no tree.
+fn path_to_root(setup: &Setup, from: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    let up = |node: &NodeId| setup.parent(*node).filter(|parent| parent.index() < setup.count);
+    core::iter::successors(Some(from), up).take(setup.count)
 }
 
 /// What nodes send each other.

@@ -48,7 +48,7 @@
 //! | `status` | the status set: whose inform sets this node is in |
 //! | `granted` | `CSSTAT`: who of the status set has permission |
 //! | `queue` | the requests without GRANT, by age |
-//! | `phase` | the GRANTs that are missing |
+//! | `grants` | the GRANTs that have come, and INQUIREs that were faster |
 //!
 //! # Safety
 //! `safety`: of two nodes inside, take condition 2. If somebody keeps book of both, it has given
@@ -87,6 +87,7 @@ use quorate_core::{
     OptionSpec, Options, Paper, Protocol, Refusal, Scene, Shape, Stamp, Timing,
 };
 
+use super::votes::{Recall, Taken, Votes};
 use super::{Command, Event, Mutex, Promise};
 
 pub use structure::{Sets, Structure};
@@ -163,6 +164,9 @@ impl Algorithm for Sanders {
         let keeps_book = |node: &NodeId| structure.informs(boot.setup, *node, boot.me);
         let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
         let inside = holder.filter(|stamp| stamp.node == boot.me);
+        // A node asks itself in any case: it keeps book of itself.
+        asked.insert(boot.me);
+        let grants = Votes::missing_from(&asked);
         asked.remove(boot.me);
         informed.remove(boot.me);
         Self {
@@ -171,6 +175,7 @@ impl Algorithm for Sanders {
             status: boot.view.set().iter().filter(keeps_book).collect(),
             clock: LamportClock::default(),
             phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
+            grants,
             granted: holder.filter(|stamp| keeps_book(&stamp.node)),
             queue: Vec::new(),
         }
@@ -225,6 +230,9 @@ pub struct Sanders {
     clock: LamportClock,
     /// What this node is doing.
     phase: Phase,
+    /// What those whom it asks said to the present wish. Invariant: some missing while waiting;
+    /// all fresh otherwise.
+    grants: Votes,
     /// The request of the status set that has been granted.
     granted: Option<Stamp>,
     /// The requests that wait, the oldest one last. Invariant: empty if none is granted.
@@ -240,10 +248,6 @@ enum Phase {
     Waiting {
         /// Its wish.
         stamp: Stamp,
-        /// Who has not granted it. Invariant: not empty.
-        missing: NodeSet,
-        /// Who has asked for a GRANT back that has not arrived. Invariant: a part of `missing`.
-        recalled: NodeSet,
     },
     /// It is inside.
     Inside {
@@ -275,6 +279,7 @@ impl Protocol for Sanders {
         match msg {
             Msg::Request(theirs) if theirs.node == from => self.register(cx, theirs),
             Msg::Grant(mine) => self.take_grant(cx, from, mine),
+            Msg::Inquire(_) if flaw!(NeverYield) => {}
             Msg::Inquire(mine) => self.inquired(cx, from, mine),
             Msg::Yield(theirs) if theirs.node == from => self.take_back(cx, theirs),
             Msg::Release(theirs) if theirs.node == from => self.free(cx, theirs),
@@ -283,9 +288,14 @@ impl Protocol for Sanders {
     }
 
     fn assert_invariants(&self) {
-        if let Phase::Waiting { missing, recalled, .. } = &self.phase {
-            assert!(!missing.is_empty(), "with all permissions, a node is inside");
-            assert!(recalled.is_subset(missing), "what is here is given back at once");
+        match self.phase {
+            Phase::Waiting { .. } => {
+                assert!(self.grants.missing() > 0, "with all permissions, a node is inside");
+                assert_eq!(self.grants.first_inquired(), None, "what is here goes back at once");
+            }
+            Phase::Idle | Phase::Inside { .. } => {
+                assert!(self.grants.are_fresh(), "permissions are counted while waiting");
+            }
         }
         if let Some(granted) = self.granted {
             assert!(self.status.contains(granted.node), "only of these is kept book");
@@ -301,54 +311,46 @@ impl Sanders {
     /// Asks all of the request set, itself among them.
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
         let stamp = self.clock.tick(cx.me());
-        let mut missing = self.asked.clone();
-        missing.insert(cx.me());
         cx.trace("request", &[("time", stamp.time)]);
-        self.phase = Phase::Waiting { stamp, missing, recalled: NodeSet::new() };
+        self.phase = Phase::Waiting { stamp };
         cx.multicast(self.asked.clone(), Msg::Request(stamp));
         self.register(cx, stamp);
     }
 
     /// GRANT: one permission fewer is missing, unless it has been asked back already.
     fn take_grant(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, mine: Stamp) {
-        match &mut self.phase {
-            Phase::Waiting { stamp, missing, recalled }
-                if *stamp == mine && missing.contains(from) =>
-            {
-                let given_back = recalled.remove(from) && !flaw!(ForgetEarlyInquiry);
-                if missing.len() > 1 && given_back {
-                    return self.give_back(cx, from, mine);
-                }
-                missing.remove(from);
-                cx.trace("count", &[("missing", missing.len() as u64)]);
-                if missing.is_empty() {
+        if self.phase != (Phase::Waiting { stamp: mine }) {
+            return cx.trace("stale", &[]);
+        }
+        match self.grants.take(from, ()) {
+            Taken::Stale => cx.trace("stale", &[]),
+            Taken::Recalled if self.grants.missing() > 0 && !flaw!(ForgetEarlyInquiry) => {
+                self.give_back(cx, from, mine);
+            }
+            Taken::Recalled | Taken::Held => {
+                cx.trace("count", &[("missing", self.grants.missing() as u64)]);
+                if self.grants.missing() == 0 {
                     self.enter(cx, mine);
                 }
             }
-            _ => cx.trace("stale", &[]),
         }
     }
 
     /// INQUIRE: whoever is not inside gives the permission back, now or as soon as it arrives.
     fn inquired(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, mine: Stamp) {
-        match &mut self.phase {
-            _ if flaw!(NeverYield) => {}
-            Phase::Waiting { stamp, missing, recalled }
-                if *stamp == mine && (from == cx.me() || self.asked.contains(from)) =>
-            {
-                if missing.insert(from) {
-                    self.give_back(cx, from, mine);
-                } else {
-                    recalled.insert(from);
-                    cx.trace("early", &[("node", u64::from(from.number()))]);
-                }
-            }
-            _ => cx.trace("stale", &[]),
+        if self.phase != (Phase::Waiting { stamp: mine }) {
+            return cx.trace("stale", &[]);
+        }
+        match self.grants.recall(from, ()) {
+            Recall::Stale => cx.trace("stale", &[]),
+            Recall::Early => cx.trace("early", &[("node", u64::from(from.number()))]),
+            Recall::Held => self.give_back(cx, from, mine),
         }
     }
 
     /// Gives a permission back; the request stays.
     fn give_back(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId, mine: Stamp) {
+        self.grants.give_back(to);
         cx.trace("yield", &[("node", u64::from(to.number()))]);
         self.post(cx, to, Msg::Yield(mine));
     }
@@ -356,6 +358,7 @@ impl Sanders {
     /// All permissions are there.
     fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
         self.phase = Phase::Inside { stamp };
+        self.grants.clear();
         cx.trace("enter", &[("time", stamp.time)]);
         cx.emit(Event::Granted(Some(stamp)));
     }

@@ -6,7 +6,7 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::{Mutex, Setup};
-use quorate_core::{Meta, Span, Topology};
+use quorate_core::{Meta, NodeId, Span, Topology};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value, json};
 
@@ -119,8 +119,8 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
     let light = run("light", &|_| {})?;
     let heavy = run("heavy", &|_| {})?;
     let setup: Setup = Mutex::setup(&Spec::new(meta.name, nodes), &Topology::complete(nodes))?;
-    let clients = setup.quorums.iter().skip(1);
-    let total: usize = clients.map(|(_, quorum)| quorum.len()).sum();
+    let clients = NodeId::first(nodes).skip(1);
+    let total: usize = clients.map(|node| setup.quorum(node).len()).sum();
     let quorum = total as f64 / (nodes - 1) as f64;
     let theory = |what: &[&str]| Theory::of(meta.costs, what, nodes as f64, quorum);
     let measured = |run: &Simulated, name: &str| run.json.get(name).and_then(Value::as_f64);

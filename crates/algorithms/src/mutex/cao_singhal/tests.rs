@@ -31,7 +31,7 @@ fn counts(log: &Log) -> [u64; 7] {
 #[test]
 fn an_entry_costs_three_messages_per_member_of_the_quorum() {
     for setup in (1..=16).map(Setup::new).chain([lecture()]) {
-        let count = setup.quorums.len();
+        let count = setup.count;
         let load = Load::Light { gap: units(100.0) };
         let users = Users::new(count, &setup, 2, load, Span::UNIT);
         let log = run(&setup, users, &Network::default());

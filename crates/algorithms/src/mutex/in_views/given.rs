@@ -52,8 +52,7 @@ fn laid_out(shape: Shape, count: usize, setup: &Setup) -> Topology {
         Shape::Ring => Topology::ring(count),
         Shape::TwoWayRing => Topology::ring(count).two_way(),
         Shape::Tree | Shape::Graph => {
-            let edges = setup.parents.iter().filter_map(|(node, parent)| Some((node, (*parent)?)));
-            let edges: Vec<_> = edges.collect();
+            let edges: Vec<_> = setup.edges().collect();
             Topology::undirected(count, &edges).expect("each member has one parent among them")
         }
     }

@@ -44,7 +44,7 @@ fn the_rule_is_an_option() {
 #[test]
 fn an_entry_costs_three_messages_per_member_of_the_quorum() {
     for setup in (1..=16).map(Setup::new).chain([lecture()]) {
-        let count = setup.quorums.len();
+        let count = setup.count;
         let load = Load::Light { gap: units(100.0) };
         let users = Users::new(count, &setup, 2, load, Span::UNIT);
         let log = run(&setup, Rule::Fixed, users, &Network::default());

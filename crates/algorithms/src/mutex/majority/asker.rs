@@ -4,6 +4,7 @@ use quorate_core::{Ctx, NodeId, Stamp};
 
 use super::{Majority, Msg, Phase, Rule};
 use crate::mutex::Event;
+use crate::mutex::votes::{Recall, Taken};
 
 impl Majority {
     /// Asks for votes, its own first.
@@ -25,11 +26,14 @@ impl Majority {
         if self.phase != (Phase::Waiting { stamp: mine }) {
             return cx.trace("late vote", &[("time", mine.time)]);
         }
-        self.votes.insert(from);
-        cx.trace("count", &[("votes", self.votes.len() as u64)]);
-        if self.votes.len() >= self.majority {
+        let taken = self.votes.take(from, ());
+        if taken == Taken::Stale {
+            return cx.trace("late vote", &[("time", mine.time)]);
+        }
+        cx.trace("count", &[("votes", self.votes.held() as u64)]);
+        if self.votes.held() >= self.majority {
             self.enter(cx, mine);
-        } else if self.early.remove(from) {
+        } else if taken == Taken::Recalled && !flaw!(ForgetEarlyInquire) {
             self.relinquish(cx, from, mine);
         }
     }
@@ -39,18 +43,17 @@ impl Majority {
         if self.phase != (Phase::Waiting { stamp: mine }) {
             return cx.trace("keep", &[("time", mine.time)]);
         }
-        if self.votes.contains(from) {
-            self.relinquish(cx, from, mine);
-        } else if !flaw!(ForgetEarlyInquire) {
-            cx.trace("early inquire", &[("node", u64::from(from.number()))]);
-            self.early.insert(from);
+        match self.votes.recall(from, ()) {
+            Recall::Held => self.relinquish(cx, from, mine),
+            Recall::Early => cx.trace("early inquire", &[("node", u64::from(from.number()))]),
+            Recall::Stale => cx.trace("keep", &[("time", mine.time)]),
         }
     }
 
     /// Gives a vote back.
     fn relinquish(&mut self, cx: &mut Ctx<'_, Self>, voter: NodeId, mine: Stamp) {
         if !flaw!(KeepRelinquished) {
-            self.votes.remove(voter);
+            self.votes.give_back(voter);
         }
         cx.trace("relinquish", &[("node", u64::from(voter.number()))]);
         if voter == cx.me() {
@@ -64,7 +67,6 @@ impl Majority {
     fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
         self.phase = Phase::Inside { stamp };
         self.votes.clear();
-        self.early.clear();
         cx.trace("enter", &[("time", stamp.time)]);
         cx.emit(Event::Granted(Some(stamp)));
     }

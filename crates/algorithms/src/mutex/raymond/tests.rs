@@ -6,11 +6,11 @@ use std::string::String;
 
 use quorate_check::Plan;
 use quorate_core::trace::{Happening, Outcome};
-use quorate_core::{Input, Span, Topology};
+use quorate_core::{Input, PerNode, Span, Topology};
 use quorate_sim::{Faults, Network, World};
 
 use super::*;
-use crate::mutex::{Load, Setup, Users};
+use crate::mutex::{Load, Users};
 use crate::testing::{self, Log, node, units, wishes_at};
 
 /// A scene on the tree with these edges, its root at node 1.
@@ -173,7 +173,8 @@ fn a_node_can_be_booted_inside() {
 fn a_tree_that_the_links_do_not_form_is_not_admitted() {
     let refused = |parents: [u32; 3]| {
         let mut scene = line(3, None);
-        scene.setup.parents = PerNode::new(3, |n| NodeId::new(parents[n.index()])).into();
+        let parents = PerNode::new(3, |n| NodeId::new(parents[n.index()]));
+        scene.setup.tree = Tree::Parents(parents.into());
         Raymond::admit(&scene).unwrap_err().reason
     };
     assert_eq!(refused([0, 1, 1]), "the tree has the edge 3-1, the links do not");

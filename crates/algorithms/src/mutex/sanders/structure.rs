@@ -38,11 +38,11 @@ const COORDINATOR: NodeId = NodeId::at(0);
 impl Structure {
     /// The request set and the inform set of a node.
     pub(super) fn sets(&self, setup: &Setup, node: NodeId) -> (NodeSet, NodeSet) {
-        let everybody = || NodeSet::first(setup.quorums.len());
+        let everybody = || NodeSet::first(setup.count);
         let alone = || [node].into_iter().collect();
         let same = |set: NodeSet| (set.clone(), set);
         match self {
-            Self::Quorum => same(setup.quorums[node].clone()),
+            Self::Quorum => same(setup.quorum(node)),
             Self::Individual => (everybody(), alone()),
             Self::Central => same([COORDINATOR, node].into_iter().collect()),
             Self::All => same(everybody()),
@@ -53,7 +53,7 @@ impl Structure {
     /// Does one node tell the other when it leaves?
     pub(super) fn informs(&self, setup: &Setup, node: NodeId, other: NodeId) -> bool {
         match self {
-            Self::Quorum => setup.quorums[node].contains(other),
+            Self::Quorum => setup.quorum(node).contains(other),
             Self::Individual => node == other,
             Self::Central => node == other || other == COORDINATOR,
             Self::All => true,

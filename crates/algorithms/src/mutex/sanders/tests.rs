@@ -55,7 +55,7 @@ fn the_structure_is_an_option() {
 #[test]
 fn an_entry_costs_two_messages_per_asked_and_one_per_informed() {
     for setup in (1..=16).map(Setup::new).chain([lecture()]) {
-        let count = setup.quorums.len();
+        let count = setup.count;
         let n = count as u64;
         let cost = |structure| {
             let load = Load::Light { gap: units(100.0) };
