@@ -532,8 +532,8 @@ fn in_views_crashes_are_survived_and_tokens_grow() {
     let check = ["check", "mutex/central", "--over", "views", "--crashes", "1", "--json"];
     let report = json(&folder, &check);
     assert_eq!((&report["result"], &report["states"]), (&"holds".into(), &4672.into()));
-    let refused = quorate(&folder, &["sim", "election/bully", "--over", "views"]);
-    let text = "--over: only mutex algorithms run in views, not election/bully";
+    let refused = quorate(&folder, &["sim", "group/sequencer", "--over", "views"]);
+    let text = "--over: algorithms of this family do not run in views; mutex and election do";
     assert!(String::from_utf8_lossy(&refused.stderr).contains(text));
     assert_eq!(code(&refused), 2);
 }

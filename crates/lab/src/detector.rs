@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use quorate_algorithms::detector::{Command, Detector, Event, Listeners, Setup};
+use quorate_check::{Plan, Timers};
 use quorate_core::{Fact, NodeId, NodeSet, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,17 @@ impl Study for Detector {
             return Err(BadInput::new("--interval", "it is shorter than a microsecond"));
         }
         Ok(Setup { interval })
+    }
+
+    fn admit_plan(plan: &Plan) -> Result<(), BadInput> {
+        match plan.timers {
+            Timers::WhenQuiet => Ok(()),
+            Timers::Anytime => Err(BadInput::new(
+                "--timers",
+                "a detector whose timers run out at any time is always wrong and never done; with \
+                 quiet it can be checked that all crashes are noticed",
+            )),
+        }
     }
 
     fn users(_: &Spec, _: &Setup) -> Result<Listeners, BadInput> {

@@ -1,6 +1,6 @@
 //! Exhaustive checks of a run as data.
 
-use quorate_check::{Counterexample, Outcome, Plan, Progress, Report, Timers, check};
+use quorate_check::{Counterexample, Outcome, Plan, Progress, Report, check};
 use quorate_core::{Scene, Solution, Timing};
 use serde_json::{Map, Value, json};
 
@@ -95,11 +95,7 @@ where
         let reason = format!("{what} reads a clock, and in a check no time passes; simulate it");
         return Err(BadInput::new(argument, reason));
     }
-    if scene.traits.restless && scene.traits.listens && plan.timers == Timers::Anytime {
-        let reason = "a detector whose timers run out at any time is always wrong and never done; \
-                      with quiet it can be checked that all crashes are noticed";
-        return Err(BadInput::new("--timers", reason));
-    }
+    A::Family::admit_plan(plan)?;
     let users = A::Family::users(spec, &scene.setup)?;
     Ok(check(&scene, &users, plan, progress))
 }

@@ -49,6 +49,14 @@ pub trait Study: Catalogued {
         Ok(())
     }
 
+    /// Does it make sense to explore this?
+    ///
+    /// # Errors
+    /// The first argument of a check that makes no sense for the family.
+    fn admit_plan(_plan: &Plan) -> Result<(), BadInput> {
+        Ok(())
+    }
+
     /// The users.
     ///
     /// # Errors

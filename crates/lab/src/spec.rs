@@ -210,16 +210,18 @@ impl Spec {
             }
             return crate::grown::tree(election, self);
         }
+        // Acknowledgements and beats need a way back.
+        let two_way = self.over.has_links() || self.over.has_detector();
         let topology = match &self.topology {
             Some(TopologySpec::Named(name)) => {
                 name.parse::<Named>().and_then(|named| named.build(self.nodes, self.seed))
             }
             Some(TopologySpec::Links(text)) => topology::read(text, Some(self.nodes)),
+            // A ring with its ways back, which do not come first.
+            None if two_way && shape == Shape::TwoWayRing => Ok(Topology::ring(self.nodes)),
             None => usual(shape).build(self.nodes, self.seed),
         };
         let topology = topology.map_err(bad)?;
-        // Acknowledgements and beats need a way back.
-        let two_way = self.over.has_links() || self.over.has_detector();
         Ok(if two_way { topology.two_way() } else { topology })
     }
 

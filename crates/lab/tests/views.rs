@@ -104,11 +104,11 @@ fn a_run_in_views_is_replayed_from_its_trace() {
 }
 
 #[test]
-fn only_mutual_exclusion_runs_in_views() {
-    let mut spec = Spec::new("election/bully", 5);
+fn groups_and_detectors_do_not_run_in_views() {
+    let mut spec = Spec::new("group/sequencer", 5);
     spec.over = Over::views();
-    let refused = simulate(&spec, Watch::default()).expect_err("it is an election");
-    let text = "--over: only mutex algorithms run in views, not election/bully";
+    let refused = simulate(&spec, Watch::default()).expect_err("it is a group");
+    let text = "--over: algorithms of this family do not run in views; mutex and election do";
     assert_eq!(refused.to_string(), text);
     let mut spec = Spec::new("mutex/raymond", 5);
     (spec.over, spec.mutex.tree_from) = (Over::views(), Some("election/adoption".to_owned()));
