@@ -169,21 +169,18 @@ where
     /// Handles up to `events` events, none of them after `until`.
     pub fn run(&mut self, events: u64, until: Time) -> Pace {
         for _ in 0..events {
-            match self.outside.agenda.next_time().filter(|_| !self.over) {
-                None => {
+            let next = if self.over { None } else { self.outside.agenda.pop_by(until.0) };
+            let Some((at, event)) = next else {
+                if self.over || self.outside.agenda.is_empty() {
                     self.pace = Pace::Quiet;
-                    return Pace::Quiet;
-                }
-                Some(at) if at > until.0 => {
+                } else {
                     self.outside.now = until;
-                    return Pace::Quiet;
                 }
-                Some(at) => self.outside.now = Time(at),
-            }
-            if let Some((_, event)) = self.outside.agenda.pop() {
-                self.events += 1;
-                self.handle(event);
-            }
+                return Pace::Quiet;
+            };
+            self.outside.now = Time(at);
+            self.events += 1;
+            self.handle(event);
         }
         Pace::More
     }
