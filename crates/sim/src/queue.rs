@@ -45,7 +45,7 @@ pub(crate) struct Queue<T> {
     /// Which words of `occupied` are not 0.
     occupied_words: u32,
     /// The waiting events of each slot, in order of arrival; lower levels first.
-    slots: Vec<Slot>,
+    slots: Box<[Slot; LEVELS * SLOTS]>,
     /// Chunk after chunk: when each event is due, and the event.
     entries: Vec<(u64, Option<T>)>,
     /// By chunk: which one follows in the same slot, or among the free ones.
@@ -86,7 +86,7 @@ impl<T> Queue<T> {
             base: 0,
             occupied: [0; LEVELS * WORDS],
             occupied_words: 0,
-            slots: vec![EMPTY; LEVELS * SLOTS],
+            slots: Box::new([EMPTY; LEVELS * SLOTS]),
             entries: Vec::new(),
             next_chunk: Vec::new(),
             free: NONE,
@@ -99,7 +99,7 @@ impl<T> Queue<T> {
     }
 
     /// Schedules an item, not before the last one that was taken out.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn push(&mut self, time: u64, item: T) {
         debug_assert!(time >= self.base, "the past is over");
         if time < self.sorted_until {
@@ -246,6 +246,7 @@ impl<T> Queue<T> {
     }
 
     /// Puts an event between those that are sorted.
+    #[inline(never)]
     fn insert(&mut self, time: u64, item: T) {
         if self.sorted.len() == SORTED_MAX || self.sorted_places == PLACES {
             self.unsort();
@@ -278,7 +279,7 @@ impl<T> Queue<T> {
     }
 
     /// Appends an event to the slot in which its time waits.
-    #[inline]
+    #[inline(always)]
     fn wait(&mut self, time: u64, item: T) {
         let level = (63 - ((time ^ self.base) | 1).leading_zeros()) / BITS;
         let digit = (time >> (level * BITS)) as usize % SLOTS;
