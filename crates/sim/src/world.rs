@@ -170,21 +170,18 @@ where
     /// Handles up to `events` events, none of them after `until`.
     pub fn run(&mut self, events: u64, until: Time) -> Pace {
         for _ in 0..events {
-            match self.outside.agenda.next_time().filter(|_| !self.over) {
-                None => {
+            let next = if self.over { None } else { self.outside.agenda.pop_by(until.0) };
+            let Some((at, event)) = next else {
+                if self.over || self.outside.agenda.is_empty() {
                     self.pace = Pace::Quiet;
-                    return Pace::Quiet;
-                }
-                Some(at) if at > until.0 => {
+                } else {
                     self.outside.now = until;
-                    return Pace::Quiet;
                 }
-                Some(at) => self.outside.now = Time(at),
-            }
-            if let Some((_, event)) = self.outside.agenda.pop() {
-                self.events += 1;
-                self.handle(event);
-            }
+                return Pace::Quiet;
+            };
+            self.outside.now = Time(at);
+            self.events += 1;
+            self.handle(event);
         }
         Pace::More
     }
@@ -195,6 +192,7 @@ where
         while self.run(u64::MAX, Time(u64::MAX)) == Pace::More {}
     }
 
+    #[inline]
     fn handle(&mut self, event: Event<S::Protocol>) {
         match event {
             Event::Deliver { from, to, id, lost, msg } => self.deliver(from, to, id, lost, msg),
@@ -211,6 +209,7 @@ where
         }
     }
 
+    #[inline]
     fn deliver(&mut self, from: NodeId, to: NodeId, id: u32, lost: bool, msg: MsgOf<S>) {
         let parcel = |msg: &MsgOf<S>| Parcel::new(from, u64::from(id), msg);
         if lost || !self.outside.is_up(to) || self.outside.is_cut(from, to) {
@@ -219,9 +218,8 @@ where
             return;
         }
         self.outside.counts.traffic[to.index()].received += 1;
-        let received = self.write.is_some().then(|| Happening::Receive(parcel(&msg)));
-        self.begin_record(to, || received.expect("made because somebody watches"));
-        self.step(to, Input::Message { from, msg });
+        self.begin_record(to, || Happening::Receive(parcel(&msg)));
+        self.receive(to, from, msg);
     }
 
     fn obey_user(&mut self, node: NodeId) {
@@ -253,22 +251,39 @@ where
 
     /// One step of one node, and what follows from it. Its record has been begun.
     fn step(&mut self, node: NodeId, input: Input<S::Protocol>) {
-        let now = self.outside.now;
         let command = match &input {
             Input::Command(command) => Some(command.clone()),
             _ => None,
         };
-        self.outside.me = node;
-        let mut cx = Ctx::new(node, now, &mut self.choices, &mut self.outside);
-        let result = self.nodes[node.index()].step(&mut cx, input);
-        if cfg!(debug_assertions) {
-            self.nodes[node.index()].assert_invariants();
-        }
+        let result = self.act(node, input);
         match result {
             Ok(()) => self.tell(node, command),
             Err(refusal) => self.refuse(refusal),
         }
         self.end_record();
+    }
+
+    /// As [`World::step`], of a message: nearly all steps are, and few of them tell anybody.
+    #[inline]
+    fn receive(&mut self, node: NodeId, from: NodeId, msg: MsgOf<S>) {
+        let result = self.act(node, Input::Message { from, msg });
+        debug_assert_eq!(result, Ok(()), "only commands are refused");
+        if !self.outside.emitted.is_empty() {
+            self.tell(node, None);
+        }
+        self.end_record();
+    }
+
+    /// One step of one node. Inlined, so that a known kind of input is not looked at again.
+    #[inline(always)]
+    fn act(&mut self, node: NodeId, input: Input<S::Protocol>) -> Result<(), Refusal> {
+        self.outside.me = node;
+        let mut cx = Ctx::new(node, self.outside.now, &mut self.choices, &mut self.outside);
+        let result = self.nodes[node.index()].step(&mut cx, input);
+        if cfg!(debug_assertions) {
+            self.nodes[node.index()].assert_invariants();
+        }
+        result
     }
 
     fn refuse(&mut self, refusal: Refusal) {
@@ -404,12 +419,26 @@ where
 
     /// Begins a record, where somebody watches.
     fn begin_record(&mut self, node: NodeId, happening: impl FnOnce() -> Happening) {
+        if self.outside.recorder.is_some() {
+            self.begin_record_of(node, happening());
+        }
+    }
+
+    #[cold]
+    fn begin_record_of(&mut self, node: NodeId, happening: Happening) {
         if let Some(recorder) = &mut self.outside.recorder {
-            recorder.begin(self.outside.now, node, happening());
+            recorder.begin(self.outside.now, node, happening);
         }
     }
 
     fn end_record(&mut self) {
+        if self.outside.recorder.is_some() {
+            self.write_record();
+        }
+    }
+
+    #[cold]
+    fn write_record(&mut self) {
         if let (Some(recorder), Some(write)) = (&mut self.outside.recorder, &mut self.write)
             && let Some(record) = recorder.end()
         {

@@ -30,6 +30,8 @@ pub(super) enum Event<P: Protocol> {
 pub(super) struct Counts {
     pub(super) messages: u64,
     pub(super) by_kind: Vec<(&'static str, u64)>,
+    /// Where in `by_kind` the last message was counted.
+    last_kind: usize,
     pub(super) tallies: Vec<(&'static str, Tally)>,
     pub(super) lost: u64,
     pub(super) duplicated: u64,
@@ -101,6 +103,7 @@ impl<'a, P: Protocol> Outside<'a, P> {
             counts: Counts {
                 messages: 0,
                 by_kind: system.traits().kinds.iter().map(|&kind| (kind, 0)).collect(),
+                last_kind: 0,
                 tallies: Vec::new(),
                 lost: 0,
                 duplicated: 0,
@@ -163,33 +166,42 @@ impl<'a, P: Protocol> Outside<'a, P> {
         counts
     }
 
+    #[inline]
     fn count(&mut self, kind: &'static str) {
         self.counts.messages += 1;
-        self.counts.traffic[self.me.index()].sent += 1;
-        let by_kind = &mut self.counts.by_kind;
-        // Kinds are constants: mostly the very same one is found, without comparing letters.
-        let known = by_kind.iter().position(|(known, _)| std::ptr::eq(*known, kind));
-        match known.or_else(|| by_kind.iter().position(|(known, _)| *known == kind)) {
-            Some(index) => by_kind[index].1 += 1,
-            None => panic!("a message of the kind {kind}, which the protocol does not name"),
+        // Kinds are constants: mostly it is the very same one as last time.
+        match self.counts.by_kind.get_mut(self.counts.last_kind) {
+            Some((known, count)) if std::ptr::eq(*known, kind) => *count += 1,
+            _ => self.count_other(kind),
         }
+    }
+
+    fn count_other(&mut self, kind: &'static str) {
+        let by_kind = &mut self.counts.by_kind;
+        let known = by_kind.iter().position(|(known, _)| *known == kind);
+        let place = known.unwrap_or_else(|| unnamed(kind));
+        by_kind[place].1 += 1;
+        self.counts.last_kind = place;
     }
 
     /// Puts one message on its way.
+    #[inline(always)]
     fn send(&mut self, to: NodeId, msg: P::Msg) {
         self.count(msg.kind());
+        let from = self.me;
+        let traffic = &mut self.counts.traffic[from.index()];
+        traffic.sent += 1;
+        let id = traffic.sendings;
         if self.plain {
-            debug_assert!(self.topology.link(self.me, to).is_some(), "no link to {to}");
-            let (from, lost) = (self.me, false);
-            let id = self.counts.traffic[from.index()].sendings;
+            debug_assert!(self.topology.link(from, to).is_some(), "no link to {to}");
             let at = self.now + self.network.latency.draw(&mut self.latencies, from, to);
-            self.agenda.push(at.0, Event::Deliver { from, to, id, lost, msg });
+            self.agenda.push(at.0, Event::Deliver { from, to, id, lost: false, msg });
         } else {
-            self.send_with_faults(to, msg);
+            self.send_with_faults(to, id, msg);
         }
     }
 
-    fn send_with_faults(&mut self, to: NodeId, msg: P::Msg) {
+    fn send_with_faults(&mut self, to: NodeId, id: u32, msg: P::Msg) {
         let from = self.me;
         let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss_on(from, to));
         let twice = !lost && self.chances.chance(self.network.duplicate);
@@ -207,7 +219,6 @@ impl<'a, P: Protocol> Outside<'a, P> {
         } else {
             debug_assert!(self.topology.link(from, to).is_some(), "no link from {from} to {to}");
         }
-        let id = self.counts.traffic[from.index()].sendings;
         if twice {
             self.counts.duplicated += 1;
             let again = at + self.network.latency.draw(&mut self.latencies, from, to);
@@ -229,6 +240,14 @@ impl<'a, P: Protocol> Outside<'a, P> {
         mine.next().map(|slow| slow.latency)
     }
 
+    #[cold]
+    fn record(&mut self, effect: &Effect<P>) {
+        let sendings = self.counts.traffic[self.me.index()].sendings;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.effect(effect, u64::from(sendings));
+        }
+    }
+
     fn set_timer(&mut self, timer: P::Timer, after: std::ops::Range<Span>) {
         self.settings += 1;
         let (node, setting) = (self.me, self.settings);
@@ -239,18 +258,22 @@ impl<'a, P: Protocol> Outside<'a, P> {
 }
 
 #[cold]
+fn unnamed(kind: &str) -> usize {
+    panic!("a message of the kind {kind}, which the protocol does not name")
+}
+
+#[cold]
 fn no_link(from: NodeId, to: NodeId) -> usize {
     panic!("node {from} sends to node {to}, to which it has no link")
 }
 
 impl<P: Protocol> Sink<P> for Outside<'_, P> {
     fn effect(&mut self, effect: Effect<P>) {
-        let me = self.me.index();
         if effect.is_sending() {
-            self.counts.traffic[me].sendings += 1;
+            self.counts.traffic[self.me.index()].sendings += 1;
         }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.effect(&effect, u64::from(self.counts.traffic[me].sendings));
+        if self.recorder.is_some() {
+            self.record(&effect);
         }
         match effect {
             Effect::Send { to, msg } => self.send(to, msg),
