@@ -175,6 +175,7 @@ impl Schedule {
             crashes: self.crashes.iter().map(crash).collect(),
             recoveries: self.recoveries.iter().map(recovery).collect(),
             detection: Some(Span::units(6)),
+            ..Faults::default()
         };
         let mut world = World::new(&scene, users, (), &network, &faults, self.seed);
         if let Some(watch) = watch {

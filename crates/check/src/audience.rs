@@ -49,7 +49,10 @@ impl<W, M> Audience<W, M> {
                     users.crashed(at);
                     Fact::Crashed
                 }
-                KeptFact::Recovered => Fact::Recovered,
+                KeptFact::Recovered => {
+                    users.recovered(at);
+                    Fact::Recovered
+                }
             };
             monitor.observe(at, fact)?;
         }

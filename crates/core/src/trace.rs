@@ -70,6 +70,10 @@ pub enum Happening {
     Recover,
     /// The node crashed.
     Crash,
+    /// The node does nothing from now on.
+    Pause,
+    /// The node goes on, with what has waited for it.
+    Resume,
     /// The user wished something.
     Command(String),
     /// The user wished something in vain.
@@ -154,6 +158,11 @@ impl Recorder {
     pub fn begin(&mut self, at: Time, node: NodeId, input: Happening) {
         let (choices, steps, effects) = (Vec::new(), Vec::new(), Vec::new());
         self.0 = Some(Record { at, node, input, choices, steps, effects, violation: None });
+    }
+
+    /// Takes up a step again whose record was ended before all of it was done, now.
+    pub fn take_up(&mut self, at: Time, record: Record) {
+        self.0 = Some(Record { at, ..record });
     }
 
     /// The step has an effect; `id` counts the sendings of its node, this one included.
@@ -293,6 +302,8 @@ impl fmt::Display for Happening {
             Self::Start => f.write_str("\"start\""),
             Self::Recover => f.write_str("\"recover\""),
             Self::Crash => f.write_str("\"crash\""),
+            Self::Pause => f.write_str("\"pause\""),
+            Self::Resume => f.write_str("\"resume\""),
             Self::Settle => f.write_str("\"settle\""),
             Self::Command(command) => object(f, &[("command", command)]),
             Self::Refused(command, why) => object(f, &[("command", command), ("refused", why)]),

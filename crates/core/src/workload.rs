@@ -32,6 +32,11 @@ pub trait Workload<C, E>: Clone + Eq + Hash + Debug + Send + Sync {
     /// now is.
     fn crashed(&mut self, node: NodeId) -> Option<NodeId>;
 
+    /// The node came up again, and its user with it. Returns another node whose turn it now is.
+    fn recovered(&mut self, _node: NodeId) -> Option<NodeId> {
+        None
+    }
+
     /// Have all users done what they ever will? Asked only where an algorithm never comes to rest.
     fn finished(&self) -> bool {
         false

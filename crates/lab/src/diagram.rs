@@ -155,6 +155,8 @@ pub enum What {
 pub enum Mark {
     /// It crashed.
     Crash,
+    /// A node does nothing for a while, or goes on.
+    Pause,
     /// It came up again.
     Recover,
     /// Its user wished something.

@@ -150,7 +150,11 @@ impl<'a, A: Solution> Stage<'a, A> {
                 Input::Timer(timer)
             }
             Happening::Liveness(peer, now) => Input::Liveness { peer: *peer, now: *now },
-            Happening::Crash | Happening::Lose(_) | Happening::Settle => return Ok(None),
+            Happening::Crash
+            | Happening::Pause
+            | Happening::Resume
+            | Happening::Lose(_)
+            | Happening::Settle => return Ok(None),
         }))
     }
 

@@ -273,6 +273,7 @@ impl Spec {
             duplicate: self.duplicate,
             reorder: self.reorder,
             partitions: partitions.collect::<Result<_, _>>()?,
+            cuts: Vec::new(),
             slow: Vec::new(),
         })
     }
@@ -322,6 +323,7 @@ impl Spec {
             crashes: self.crashes.iter().map(crash).collect::<Result<_, _>>()?,
             recoveries: self.recoveries.iter().map(recovery).collect::<Result<_, _>>()?,
             detection: self.detection.map(Span).or(usual_detection),
+            ..Faults::default()
         })
     }
 

@@ -14,7 +14,10 @@ pub mod topology;
 mod world;
 
 pub use latency::{BadLatency, Latency};
-pub use network::{BadLossTable, Crash, Faults, LossTable, Network, Partition, Recovery, Slow};
+pub use network::{
+    BadLossTable, ClockRate, Crash, Cut, Disk, Faults, LossTable, Network, Partition, Pause,
+    Recovery, Slow,
+};
 pub use random::Draw;
 pub use report::{Report, Tally, Verdict};
 pub use world::{Observer, Pace, World};

@@ -26,6 +26,8 @@ pub struct Network {
     pub reorder: f64,
     /// When the network is cut in parts.
     pub partitions: Vec<Partition>,
+    /// When single links are cut, in one direction or in both.
+    pub cuts: Vec<Cut>,
     /// Single messages that take another time: for the scenarios of papers.
     pub slow: Vec<Slow>,
 }
@@ -33,9 +35,21 @@ pub struct Network {
 impl Network {
     /// Does every message arrive once, after its latency and nothing else?
     pub(crate) fn is_plain(&self) -> bool {
-        let Self { loss, loss_table, duplicate, reorder, partitions, slow, .. } = self;
-        let lists_empty = loss_table.0.is_empty() && partitions.is_empty() && slow.is_empty();
+        let Self { loss, loss_table, duplicate, reorder, partitions, cuts, slow, .. } = self;
+        let whole = partitions.is_empty() && cuts.is_empty();
+        let lists_empty = loss_table.0.is_empty() && whole && slow.is_empty();
         [*loss, *duplicate, *reorder] == [0.0; 3] && lists_empty
+    }
+
+    /// Everything that keeps messages from arriving for a while.
+    pub(crate) fn gaps(&self) -> impl Iterator<Item = Gap<'_>> {
+        let partitions = self.partitions.iter().map(Gap::Partition);
+        partitions.chain(self.cuts.iter().map(Gap::Cut))
+    }
+
+    /// Until when no message gets from one node to the other, if none does at this time.
+    pub(crate) fn cut_until(&self, from: NodeId, to: NodeId, at: Time) -> Option<Time> {
+        self.gaps().filter(|gap| gap.severs(from, to, at)).map(Gap::until).max()
     }
 
     /// The probability that a message is lost on this link.
@@ -124,16 +138,139 @@ impl Partition {
     }
 }
 
+/// A link that carries nothing for a while. As of a [`Partition`], a message is lost if the cut is
+/// there when it is sent or when it would arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Whose messages do not arrive.
+    pub from: NodeId,
+    /// Where they do not arrive.
+    pub to: NodeId,
+    /// The other direction is cut too.
+    pub both_ways: bool,
+    /// From when on.
+    pub start: Time,
+    /// Until when.
+    pub until: Time,
+}
+
+/// Something that keeps messages from arriving for a while.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Gap<'a> {
+    Partition(&'a Partition),
+    Cut(&'a Cut),
+}
+
+impl Gap<'_> {
+    /// Does it keep what one node sends from the other at this time?
+    pub(crate) fn severs(self, sender: NodeId, receiver: NodeId, at: Time) -> bool {
+        match self {
+            Self::Partition(partition) => partition.cuts(sender, receiver, at),
+            Self::Cut(&Cut { from, to, both_ways, start, until }) => {
+                let there = (sender, receiver) == (from, to);
+                let back = both_ways && (sender, receiver) == (to, from);
+                (there || back) && (start..until).contains(&at)
+            }
+        }
+    }
+
+    pub(crate) const fn start(self) -> Time {
+        match self {
+            Self::Partition(partition) => partition.from,
+            Self::Cut(cut) => cut.start,
+        }
+    }
+
+    pub(crate) const fn until(self) -> Time {
+        match self {
+            Self::Partition(partition) => partition.until,
+            Self::Cut(cut) => cut.until,
+        }
+    }
+}
+
 /// What happens to nodes.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Faults {
     /// Who crashes.
     pub crashes: Vec<Crash>,
     /// Who comes up again.
     pub recoveries: Vec<Recovery>,
-    /// After how long a failure detector tells of a crash, a cut, or the end of either; never if
-    /// none. A cut that does not last so long goes unnoticed.
+    /// After how long a failure detector tells of a crash, a cut, a pause, or the end of one; never
+    /// if none. A cut or a pause that does not last so long goes unnoticed.
     pub detection: Option<Span>,
+    /// Who does nothing for a while.
+    pub pauses: Vec<Pause>,
+    /// Whose clock runs fast or slow.
+    pub clocks: Vec<ClockRate>,
+    /// The disks on which nodes keep their records; without, a record is durable at once.
+    pub disk: Option<Disk>,
+}
+
+impl Faults {
+    /// The time on the clock of a node.
+    #[must_use]
+    pub fn clock(&self, node: NodeId, now: Time) -> Time {
+        Time(self.rate(node).map_or(now.0, |rate| scaled(now.0, rate, ClockRate::TRUE)))
+    }
+
+    /// How long it takes until so much time has passed on the clock of a node.
+    #[must_use]
+    pub fn waiting(&self, node: NodeId, span: Span) -> Span {
+        Span(self.rate(node).map_or(span.0, |rate| scaled(span.0, ClockRate::TRUE, rate)))
+    }
+
+    fn rate(&self, node: NodeId) -> Option<u32> {
+        self.clocks.iter().find(|clock| clock.node == node).map(|clock| clock.rate)
+    }
+
+    /// Everybody crashes at one time, and comes up again at another.
+    pub fn restart_all(&mut self, count: usize, down: Time, up: Time) {
+        self.crashes.extend(NodeId::first(count).map(|node| Crash { node, at: down }));
+        self.recoveries.extend(NodeId::first(count).map(|node| Recovery { node, at: up }));
+    }
+}
+
+fn scaled(value: u64, times: u32, by: u32) -> u64 {
+    u64::try_from(u128::from(value) * u128::from(times) / u128::from(by.max(1))).unwrap_or(u64::MAX)
+}
+
+/// A node does nothing for a while, as when its process is stopped. Whatever happens to it meanwhile
+/// waits, and is handled afterwards, in order. Its clock goes on, and whatever it has sent arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// Who.
+    pub node: NodeId,
+    /// From when on.
+    pub from: Time,
+    /// Until when.
+    pub until: Time,
+}
+
+/// A clock that runs fast or slow; timers run out by it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClockRate {
+    /// Whose.
+    pub node: NodeId,
+    /// In millionths: 1,100,000 for a clock that gains a tenth.
+    pub rate: u32,
+}
+
+impl ClockRate {
+    /// A clock that runs true.
+    pub const TRUE: u32 = 1_000_000;
+}
+
+/// A disk that takes time. While a record is being written its node does nothing, and nothing that
+/// the step does is seen by anybody; a node that crashes meanwhile finds the record, or the one
+/// before it, or none that it can read.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Disk {
+    /// How long a record takes.
+    pub write: Span,
+    /// The probability that a crash tears what is being written, so that nothing can be read under
+    /// its key. If it does not, the record is there or not with equal probability.
+    pub torn: f64,
 }
 
 /// A node stops. At time 0, it never starts.

@@ -1,6 +1,8 @@
 //! The world: nodes, users, network and monitor, moved from one event to the next.
 
+mod detection;
 mod outside;
+mod stall;
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
 use quorate_core::{
@@ -8,8 +10,11 @@ use quorate_core::{
     System, Time, Violation, Wait, Workload,
 };
 
-use crate::{Crash, Draw, Faults, Network, Recovery, Report, Verdict};
+use rustc_hash::FxHashMap;
+
+use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, Verdict};
 use outside::{Event, Outside, Traffic};
+use stall::Stalled;
 
 /// The streams of random numbers of a run; see [`Draw::new`].
 mod stream {
@@ -59,6 +64,8 @@ pub struct World<'a, S: System, W, O = ()> {
     events: u64,
     refused: u64,
     pace: Pace,
+    /// Nodes that do nothing now, and what waits for them.
+    stalled: FxHashMap<NodeId, Stalled<S::Protocol>>,
     /// Users have nothing left to do, and the algorithm would go on for ever.
     over: bool,
     /// Go on all the same.
@@ -99,6 +106,7 @@ where
             events: 0,
             refused: 0,
             pace: Pace::More,
+            stalled: FxHashMap::default(),
             over: false,
             endless: false,
         }
@@ -145,7 +153,7 @@ where
     /// Starts all nodes and asks all users. To be called once, before [`World::run`].
     pub fn start(&mut self) {
         let count = self.nodes.len();
-        let Faults { crashes, recoveries, .. } = self.outside.faults;
+        let Faults { crashes, recoveries, pauses, .. } = self.outside.faults;
         for &Crash { node, .. } in crashes.iter().filter(|crash| crash.at == Time::ZERO) {
             self.crash(node);
         }
@@ -161,7 +169,10 @@ where
         for &Recovery { node, at } in recoveries {
             self.outside.agenda.push(at.0, Event::Recover(node));
         }
-        self.detect_cuts();
+        for &Pause { node, from, until } in pauses.iter().filter(|pause| pause.from < pause.until) {
+            self.outside.agenda.push(from.0, Event::Pause(node, until));
+        }
+        self.detect_gaps();
         for node in NodeId::first(count) {
             self.ask_user(node);
         }
@@ -194,6 +205,7 @@ where
 
     #[inline]
     fn handle(&mut self, event: Event<S::Protocol>) {
+        let Some(event) = self.unless_stalled(event) else { return };
         match event {
             Event::Deliver { from, to, id, lost, msg } => self.deliver(from, to, id, lost, msg),
             Event::Timer { node, timer, setting } => {
@@ -206,6 +218,8 @@ where
             Event::Crash(node) => self.crash(node),
             Event::Recover(node) => self.recover(node),
             Event::Detect { node, peer, now } => self.speak(node, peer, now),
+            Event::Pause(node, until) => self.pause(node, until),
+            Event::Resume(node) => self.resume(node),
         }
     }
 
@@ -255,8 +269,10 @@ where
             Input::Command(command) => Some(command.clone()),
             _ => None,
         };
-        let result = self.act(node, input);
-        match result {
+        if self.outside.faults.disk.is_some() {
+            return self.step_on_disk(node, input, command);
+        }
+        match self.act(node, input) {
             Ok(()) => self.tell(node, command),
             Err(refusal) => self.refuse(refusal),
         }
@@ -266,6 +282,9 @@ where
     /// As [`World::step`], of a message: nearly all steps are, and few of them tell anybody.
     #[inline]
     fn receive(&mut self, node: NodeId, from: NodeId, msg: MsgOf<S>) {
+        if self.outside.faults.disk.is_some() {
+            return self.step_on_disk(node, Input::Message { from, msg }, None);
+        }
         let result = self.act(node, Input::Message { from, msg });
         debug_assert_eq!(result, Ok(()), "only commands are refused");
         if !self.outside.emitted.is_empty() {
@@ -278,7 +297,8 @@ where
     #[inline(always)]
     fn act(&mut self, node: NodeId, input: Input<S::Protocol>) -> Result<(), Refusal> {
         self.outside.me = node;
-        let mut cx = Ctx::new(node, self.outside.now, &mut self.choices, &mut self.outside);
+        let clock = self.outside.clock();
+        let mut cx = Ctx::new(node, clock, &mut self.choices, &mut self.outside);
         let result = self.nodes[node.index()].step(&mut cx, input);
         if cfg!(debug_assertions) {
             self.nodes[node.index()].assert_invariants();
@@ -339,6 +359,7 @@ where
             return;
         }
         self.outside.go_down(node);
+        self.drop_stalled(node);
         self.begin_record(node, || Happening::Crash);
         self.fact(node, Fact::Crashed);
         self.end_record();
@@ -360,61 +381,12 @@ where
         self.fact(node, Fact::Recovered);
         self.begin_record(node, || Happening::Recover);
         self.step(node, Input::Start);
+        if let Some(other) = self.users.recovered(node) {
+            self.ask_user(other);
+        }
+        self.ask_user(node);
         self.detect(node, Liveness::Up);
-        if let Some(after) = self.outside.faults.detection.filter(|_| self.system.traits().listens)
-        {
-            let at = self.outside.now + after;
-            for peer in NodeId::first(self.nodes.len()).filter(|&peer| peer != node) {
-                // As for all others, a cut that will be over goes unnoticed.
-                let cut = self.outside.cut_until(peer, node).is_some_and(|until| until > at);
-                if !self.outside.is_up(peer) || cut {
-                    let event = Event::Detect { node, peer, now: Liveness::Down };
-                    self.outside.agenda.push(at.0, event);
-                }
-            }
-        }
-    }
-
-    /// A failure detector speaks to a node, unless its word has become wrong meanwhile.
-    fn speak(&mut self, node: NodeId, peer: NodeId, now: Liveness) {
-        if let (Liveness::Up, Some(until)) = (now, self.outside.cut_until(node, peer)) {
-            let after = self.outside.faults.detection.unwrap_or_default();
-            self.outside.agenda.push((until + after).0, Event::Detect { node, peer, now });
-        } else if self.outside.is_up(node) && (now == Liveness::Down || self.outside.is_up(peer)) {
-            self.begin_record(node, || Happening::Liveness(peer, now));
-            self.step(node, Input::Liveness { peer, now });
-        }
-    }
-
-    /// Has the failure detector tell all others, where there is one and they listen.
-    fn detect(&mut self, peer: NodeId, now: Liveness) {
-        let Some(after) = self.outside.faults.detection.filter(|_| self.system.traits().listens)
-        else {
-            return;
-        };
-        let at = self.outside.now + after;
-        for node in NodeId::first(self.nodes.len()).filter(|&node| node != peer) {
-            self.outside.agenda.push(at.0, Event::Detect { node, peer, now });
-        }
-    }
-
-    /// Has the failure detector speak about those who are cut off, if the cut lasts long enough.
-    fn detect_cuts(&mut self) {
-        let Some(after) = self.outside.faults.detection.filter(|_| self.system.traits().listens)
-        else {
-            return;
-        };
-        let nodes = || NodeId::first(self.nodes.len());
-        for cut in self.outside.cuts().filter(|cut| cut.from + after < cut.until) {
-            for (node, peer) in nodes().flat_map(|node| nodes().map(move |peer| (node, peer))) {
-                if cut.cuts(node, peer, cut.from) {
-                    for (at, now) in [(cut.from, Liveness::Down), (cut.until, Liveness::Up)] {
-                        let event = Event::Detect { node, peer, now };
-                        self.outside.agenda.push((at + after).0, event);
-                    }
-                }
-            }
-        }
+        self.tell_of_others(node);
     }
 
     /// Begins a record, where somebody watches.

@@ -2,9 +2,13 @@
 
 mod counting;
 
+use std::collections::BTreeSet;
+
 use counting::{Counter, Sender};
 use quorate_core::{Fact, NodeId, Scene, Span, Time, Topology};
-use quorate_sim::{Crash, Faults, Network, Observer, Partition, Recovery, Report, Slow, World};
+use quorate_sim::{
+    Crash, Cut, Disk, Faults, Network, Observer, Partition, Pause, Recovery, Report, Slow, World,
+};
 
 /// What node 2 was told, and when.
 #[derive(Default)]
@@ -87,7 +91,7 @@ fn a_crash_loses_all_but_what_was_persisted() {
     let faults = Faults {
         crashes: vec![Crash { node, at: Time(at(4).0 + 1) }],
         recoveries: vec![Recovery { node, at: Time(at(7).0 + 1) }],
-        detection: None,
+        ..Faults::default()
     };
     let scene = Scene::<Counter>::new(Topology::complete(2), (), ());
     let network = Network::default();
@@ -99,6 +103,59 @@ fn a_crash_loses_all_but_what_was_persisted() {
     let started = counting::STARTED;
     assert_eq!(numbers(&arrivals), [started, 1, 2, 3, started + 3, 7, 8, 9, 10]);
     assert_eq!(report.lost, 3);
+}
+
+#[test]
+fn a_cut_of_one_direction_leaves_the_other() {
+    let (one, two) = (NodeId::at(0), NodeId::at(1));
+    let lost = |from, to, both_ways| {
+        let cut = Cut { from, to, both_ways, start: at(3), until: at(6) };
+        run(10, &Network { cuts: vec![cut], ..Network::default() }, &Faults::default(), 1).0.lost
+    };
+    // Sent at 1, 2, 3 and so on, each takes one unit: those of 2 to 5 are under way during the cut.
+    assert_eq!((lost(one, two, false), lost(two, one, true)), (4, 4));
+    assert_eq!(lost(two, one, false), 0);
+}
+
+/// What comes while a node is paused is handled when it goes on, in order, before what comes later.
+#[test]
+fn a_paused_node_catches_up_in_order() {
+    let pauses = vec![Pause { node: NodeId::at(1), from: at(3), until: at(6) }];
+    let faults = Faults { pauses, ..Faults::default() };
+    let network = Network { fifo: true, ..Network::default() };
+    let (report, arrivals) = run(6, &network, &faults, 1);
+    let caught_up = [(2.0, 1), (6.0, 2), (6.0, 3), (6.0, 4), (6.0, 5), (7.0, 6)];
+    assert_eq!((arrivals.as_slice(), report.lost), (&caught_up[..], 0));
+    // A node that crashes meanwhile never sees what has waited for it.
+    let crashes = vec![Crash { node: NodeId::at(1), at: at(5) }];
+    let (report, arrivals) = run(6, &network, &Faults { crashes, ..faults }, 1);
+    assert_eq!((numbers(&arrivals), report.lost), (vec![1], 5));
+}
+
+/// A step is seen when its record is on disk. A crash before that leaves the record, the one before
+/// it, or nothing: and whoever counts on the record has told nobody.
+#[test]
+fn a_record_takes_its_time_and_may_be_lost_or_torn() {
+    let disk = |torn| Some(Disk { write: Span(Span::UNIT.0 / 2), torn });
+    let slow = Faults { disk: disk(0.0), ..Faults::default() };
+    let (_, arrivals) = run(3, &Network::default(), &slow, 1);
+    assert_eq!(arrivals, [(2.5, 1), (3.5, 2), (4.5, 3)]);
+    let node = NodeId::at(1);
+    let kept = |torn, seed| {
+        let crashes = vec![Crash { node, at: Time(at(4).0 + 1) }];
+        let recoveries = vec![Recovery { node, at: at(9) }];
+        let faults = Faults { crashes, recoveries, disk: disk(torn), ..Faults::default() };
+        let scene = Scene::<Counter>::new(Topology::complete(2), (), ());
+        let (network, users) = (Network::default(), Sender { left: 3 });
+        let mut world = World::new(&scene, users, Arrivals::default(), &network, &faults, seed);
+        world.run_to_rest();
+        let (_, Arrivals(arrivals)) = world.finish();
+        arrivals.last().map(|(_, number)| number - counting::STARTED)
+    };
+    // The third is being written when it crashes.
+    let outcomes: BTreeSet<_> = (0..20).map(|seed| kept(0.0, seed)).collect();
+    assert_eq!(outcomes, [Some(2), Some(3)].into());
+    assert_eq!(kept(1.0, 1), Some(0));
 }
 
 #[test]

@@ -250,7 +250,8 @@ mod tests {
         let crashes = [Crash { node: node(5), at: Time::ZERO + units(45.0) }].into();
         // An engine's detector would speak at once; it is not listened to.
         let detection = Some(Span::ZERO);
-        let faults = Faults { crashes, recoveries: recoveries.into(), detection };
+        let faults =
+            Faults { crashes, recoveries: recoveries.into(), detection, ..Faults::default() };
         let users = Initiators::at_once(NodeSet::first(1));
         let until = Time::ZERO + units(195.0);
         let log = testing::run_until(&scene, users, &Network::default(), &faults, until, 1, |_| {});

@@ -472,7 +472,12 @@ mod tests {
     fn a_leader_that_crashes_is_replaced_when_a_detector_says_so() {
         let crash = Crash { node: node(5), at: Time::ZERO + units(10.0) };
         let detection = Some(units(2.0));
-        let faults = Faults { crashes: [crash].into(), recoveries: Vec::new(), detection };
+        let faults = Faults {
+            crashes: [crash].into(),
+            recoveries: Vec::new(),
+            detection,
+            ..Faults::default()
+        };
         let log = elect(5, &[1], &faults);
         assert_eq!(log.told_of("Leading").last(), Some(&(14.1, 4)));
     }

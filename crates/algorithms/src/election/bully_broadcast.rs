@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn a_newcomer_that_is_the_best_takes_over_with_one_broadcast() {
         let crashes = [crash(5, 0.0)].into();
-        let faults = Faults { crashes, recoveries: [join(5, 20.0)].into(), detection: None };
+        let faults = Faults { crashes, recoveries: [join(5, 20.0)].into(), ..Faults::default() };
         let log = elect(&[1, 2, 3, 4, 9], &[4], &faults);
         assert_eq!(log.report.messages, 4 + 4);
         assert_eq!(log.told_of("Leading"), [(QUIET, 4), (20.0 + QUIET, 5)]);
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn a_newcomer_that_is_the_worst_is_told() {
         let crashes = [crash(1, 0.0)].into();
-        let faults = Faults { crashes, recoveries: [join(1, 20.0)].into(), detection: None };
+        let faults = Faults { crashes, recoveries: [join(1, 20.0)].into(), ..Faults::default() };
         let log = elect(&[1, 2, 3, 4], &[4], &faults);
         assert_eq!(log.report.messages, 3 + 4 * 3);
         assert_eq!(log.told_of("Leading"), [(QUIET, 4), (22.0 + QUIET, 4)]);
@@ -440,7 +440,8 @@ mod tests {
             let at = f64::from(tenths) / 10.0;
             let crashes = [crash(1, 0.0), crash(5, 0.0), crash(4, at)].into();
             let recoveries = [join(1, at + 0.3), join(5, at / 2.0 + 0.1)].into();
-            let faults = Faults { crashes, recoveries, detection: Some(units(1.0)) };
+            let faults =
+                Faults { crashes, recoveries, detection: Some(units(1.0)), ..Faults::default() };
             let log = elect(&[1, 2, 3, 4, 5], &[2, 3], &faults);
             assert_eq!(log.told_of("Leading").last().map(|told| told.1), Some(5));
         }

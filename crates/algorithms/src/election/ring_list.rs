@@ -476,7 +476,8 @@ mod tests {
         let recovery = Recovery { node: node(4), at: Time::ZERO + units(100.0) };
         let detection = Some(units(2.0));
         let crashes = [crash(4, 20.0)].into();
-        let faults = Faults { crashes, recoveries: [recovery].into(), detection };
+        let faults =
+            Faults { crashes, recoveries: [recovery].into(), detection, ..Faults::default() };
         let log = elect(&[1, 2, 3, 4], &[1], &faults);
         let leaders: Vec<u32> = log.told_of("Leading").iter().map(|told| told.1).collect();
         assert_eq!((leaders.first(), leaders.last()), (Some(&4), Some(&4)));

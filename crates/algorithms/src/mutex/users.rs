@@ -44,6 +44,8 @@ pub struct Users {
     doing: PerNode<Doing>,
     /// With light load: whose turn it is.
     turn: NodeId,
+    /// By node, what its user will want after a recovery; nothing unless users wish again.
+    postponed: Option<PerNode<u32>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -65,7 +67,7 @@ impl Users {
         });
         let doing = |node| if setup.holder == Some(node) { Doing::Inside } else { Doing::Other };
         let doing = PerNode::new(count, doing);
-        Self { load, stay, wishes_left, doing, turn: NodeId::at(0) }
+        Self { load, stay, wishes_left, doing, turn: NodeId::at(0), postponed: None }
     }
 
     /// The same users, but these never want to enter.
@@ -76,6 +78,14 @@ impl Users {
         }
         let mut nodes = NodeId::first(self.wishes_left.len());
         self.turn = nodes.find(|&node| self.wishes_left[node] > 0).unwrap_or(self.turn);
+        self
+    }
+
+    /// The same users, who wish again when their node has come up again: what they had not been
+    /// granted before the crash, and all that was still to come.
+    #[must_use]
+    pub fn wishing_again(mut self) -> Self {
+        self.postponed = Some(PerNode::new(self.wishes_left.len(), |_| 0));
         self
     }
 
@@ -146,9 +156,20 @@ impl Workload<Command, Event> for Users {
     }
 
     fn crashed(&mut self, node: NodeId) -> Option<NodeId> {
+        if let Some(postponed) = &mut self.postponed {
+            let waiting = u32::from(self.doing[node] == Doing::Waiting);
+            postponed[node] = self.wishes_left[node] + waiting;
+        }
         self.doing[node] = Doing::Other;
         self.wishes_left[node] = 0;
         self.pass_turn(node)
+    }
+
+    fn recovered(&mut self, node: NodeId) -> Option<NodeId> {
+        if let Some(postponed) = &mut self.postponed {
+            self.wishes_left[node] = core::mem::take(&mut postponed[node]);
+        }
+        None
     }
 
     fn finished(&self) -> bool {
@@ -160,6 +181,18 @@ impl Workload<Command, Event> for Users {
 mod tests {
     use super::*;
     use crate::testing::node;
+
+    #[test]
+    fn a_user_wishes_again_if_it_was_told_to() {
+        let plain = Users::new(2, &Setup::new(2), 3, Load::Heavy, Span::ZERO);
+        for (mut users, left) in [(plain.clone(), 0), (plain.wishing_again(), 3)] {
+            users.gave(node(1), &Command::Acquire);
+            users.crashed(node(1));
+            assert_eq!(users.next(node(1)), None);
+            users.recovered(node(1));
+            assert_eq!(users.wishes_left[node(1)], left);
+        }
+    }
 
     #[test]
     fn a_hot_user_wants_more_often_and_sooner() {

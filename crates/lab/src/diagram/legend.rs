@@ -85,6 +85,7 @@ fn phases(picture: &Picture) -> impl Iterator<Item = (String, String)> {
 fn marks(picture: &Picture) -> impl Iterator<Item = (String, String)> {
     let marks = [
         (Mark::Crash, "crash"),
+        (Mark::Pause, "pause"),
         (Mark::Recover, "recovery"),
         (Mark::Wish, "wish"),
         (Mark::Told, "told"),
@@ -120,6 +121,7 @@ pub(super) fn is_drawn(mark: Mark, text: &str) -> bool {
 /// A sign on a process line, around the origin.
 pub(super) const fn sign(mark: Mark) -> &'static str {
     match mark {
+        Mark::Pause => "<path d=\"M-3 -6V6M3 -6V6\" stroke=\"#777\" stroke-width=\"2\"/>",
         Mark::Crash => {
             "<path d=\"M-6 -6L6 6M6 -6L-6 6\" stroke=\"#fff\" stroke-width=\"6\"/>\
              <path d=\"M-6 -6L6 6M6 -6L-6 6\" stroke=\"#C00000\" stroke-width=\"3\"/>"

@@ -30,6 +30,8 @@ fn happening(input: &Happening) -> String {
         Happening::Start => "start".into(),
         Happening::Recover => "recover".into(),
         Happening::Crash => "crash".into(),
+        Happening::Pause => "pause".into(),
+        Happening::Resume => "resume".into(),
         Happening::Settle => "settle".into(),
         Happening::Command(command) => format!("command {command}"),
         Happening::Refused(command, why) => format!("command {command} refused: {why}"),

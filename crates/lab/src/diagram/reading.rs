@@ -100,6 +100,8 @@ impl Reader {
             Happening::Start | Happening::Settle => {}
             Happening::Recover => self.mark(record, Mark::Recover, "recovers"),
             Happening::Crash => self.mark(record, Mark::Crash, "crashes"),
+            Happening::Pause => self.mark(record, Mark::Pause, "does nothing for a while"),
+            Happening::Resume => self.mark(record, Mark::Pause, "goes on"),
             Happening::Command(command) => self.mark(record, Mark::Wish, command),
             Happening::Refused(command, why) => {
                 self.mark(record, Mark::Refused, &format!("{command} refused: {why}"));

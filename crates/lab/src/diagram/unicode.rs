@@ -241,6 +241,7 @@ impl Drawing<'_> {
         let own = &mut row[lanes.node(node)];
         *own = match (mark, change(mark, text)) {
             (Mark::Crash, _) => '✗',
+            (Mark::Pause, _) => '‖',
             (Mark::Recover, _) => '○',
             (Mark::Refused, _) => '×',
             (_, None) if *own == '│' => '●',

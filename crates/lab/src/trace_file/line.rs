@@ -151,6 +151,8 @@ impl Known {
                 "start" => Ok(Happening::Start),
                 "recover" => Ok(Happening::Recover),
                 "crash" => Ok(Happening::Crash),
+                "pause" => Ok(Happening::Pause),
+                "resume" => Ok(Happening::Resume),
                 "settle" => Ok(Happening::Settle),
                 _ => Err(format!("nothing that can come in is called {word:?}")),
             };

@@ -7,8 +7,9 @@ use quorate_core::{
 use rustc_hash::FxHashMap;
 
 use super::stream;
+use crate::network::Gap;
 use crate::queue::Queue;
-use crate::{Draw, Faults, Network, Partition, Tally};
+use crate::{Draw, Faults, Network, Tally};
 
 /// Something on the agenda.
 pub(super) enum Event<P: Protocol> {
@@ -24,6 +25,23 @@ pub(super) enum Event<P: Protocol> {
     Recover(NodeId),
     /// A failure detector speaks to a node.
     Detect { node: NodeId, peer: NodeId, now: Liveness },
+    /// A node does nothing until then.
+    Pause(NodeId, Time),
+    /// A node goes on, after a pause or a write.
+    Resume(NodeId),
+}
+
+impl<P: Protocol> Event<P> {
+    /// The node that has to do something, if it is not the world that does.
+    pub(super) const fn actor(&self) -> Option<NodeId> {
+        match *self {
+            Self::Deliver { to: node, .. }
+            | Self::Timer { node, .. }
+            | Self::User(node)
+            | Self::Detect { node, .. } => Some(node),
+            Self::Crash(_) | Self::Recover(_) | Self::Pause(..) | Self::Resume(_) => None,
+        }
+    }
 }
 
 /// What is counted.
@@ -73,6 +91,10 @@ pub(super) struct Outside<'a, P: Protocol> {
     network: &'a Network,
     /// Every message arrives once, after its latency and nothing else.
     plain: bool,
+    /// All clocks run true.
+    true_clocks: bool,
+    /// What the step does, where that is not carried out before its records are on disk.
+    pub(super) withheld: Option<Vec<Effect<P>>>,
     down: NodeSet,
     /// The setting that counts of each timer that is set.
     timers: FxHashMap<(NodeId, P::Timer), u64>,
@@ -82,7 +104,7 @@ pub(super) struct Outside<'a, P: Protocol> {
     /// By link: how many messages it has carried, where single ones are slow.
     messages_on: FxHashMap<(NodeId, NodeId), u32>,
     latencies: Draw,
-    chances: Draw,
+    pub(super) chances: Draw,
 }
 
 impl<'a, P: Protocol> Outside<'a, P> {
@@ -117,6 +139,8 @@ impl<'a, P: Protocol> Outside<'a, P> {
             topology: system.topology(),
             network,
             plain: network.is_plain() && !ordered,
+            true_clocks: faults.clocks.is_empty(),
+            withheld: None,
             down: NodeSet::new(),
             timers: FxHashMap::default(),
             settings: 0,
@@ -125,6 +149,11 @@ impl<'a, P: Protocol> Outside<'a, P> {
             latencies: Draw::new(seed, stream::LATENCY),
             chances: Draw::new(seed, stream::FAULTS),
         }
+    }
+
+    /// The time on the clock of the node whose step it is.
+    pub(super) fn clock(&self) -> Time {
+        if self.true_clocks { self.now } else { self.faults.clock(self.me, self.now) }
     }
 
     pub(super) fn is_up(&self, node: NodeId) -> bool {
@@ -141,20 +170,19 @@ impl<'a, P: Protocol> Outside<'a, P> {
         self.down.remove(node);
     }
 
-    /// Are the two kept apart now?
+    /// Is what one sends to the other lost now?
     pub(super) fn is_cut(&self, from: NodeId, to: NodeId) -> bool {
-        !self.plain && self.network.partitions.iter().any(|cut| cut.cuts(from, to, self.now))
+        !self.plain && self.network.gaps().any(|gap| gap.severs(from, to, self.now))
     }
 
-    /// Until when the two are kept apart, if they are.
+    /// Until when no message gets from one to the other, if none does now.
     pub(super) fn cut_until(&self, from: NodeId, to: NodeId) -> Option<Time> {
-        let cuts = self.network.partitions.iter().filter(|cut| cut.cuts(from, to, self.now));
-        cuts.map(|cut| cut.until).max()
+        self.network.cut_until(from, to, self.now)
     }
 
-    /// When the network is cut.
-    pub(super) fn cuts(&self) -> impl Iterator<Item = &'a Partition> + use<'a, P> {
-        self.network.partitions.iter()
+    /// When messages do not arrive.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = Gap<'a>> + use<'a, P> {
+        self.network.gaps()
     }
 
     /// Is this setting of the timer the one that counts? If so, it is used up.
@@ -252,7 +280,8 @@ impl<'a, P: Protocol> Outside<'a, P> {
         self.settings += 1;
         let (node, setting) = (self.me, self.settings);
         self.timers.insert((node, timer), setting);
-        let at = self.now + self.chances.between(after.start, after.end);
+        let after = self.chances.between(after.start, after.end);
+        let at = self.now + if self.true_clocks { after } else { self.faults.waiting(node, after) };
         self.agenda.push(at.0, Event::Timer { node, timer, setting });
     }
 }
@@ -269,6 +298,10 @@ fn no_link(from: NodeId, to: NodeId) -> usize {
 
 impl<P: Protocol> Sink<P> for Outside<'_, P> {
     fn effect(&mut self, effect: Effect<P>) {
+        if let Some(withheld) = &mut self.withheld {
+            withheld.push(effect);
+            return;
+        }
         if effect.is_sending() {
             self.counts.traffic[self.me.index()].sendings += 1;
         }

@@ -205,6 +205,7 @@ fn whatever_is_plugged_or_unplugged_resets_the_bus() {
         crashes: crashes.map(|(node, at)| Crash { node, at }).into(),
         recoveries: back.map(|(node, at)| Recovery { node, at }).into(),
         detection: Some(units(2.0)),
+        ..Faults::default()
     };
     let scene = named("path", 4, 1, Config { silent: false, announce: true, ..BY_ID });
     let users = Initiators::at_once(NodeSet::first(4));
@@ -224,7 +225,12 @@ fn a_bus_that_is_cut_has_two_roots_until_it_is_mended() {
     let crash = Crash { node: node(4), at: Time::ZERO + units(50.0) };
     let recovery = Recovery { node: node(4), at: Time::ZERO + units(100.0) };
     let run = |recoveries| {
-        let faults = Faults { crashes: [crash].into(), recoveries, detection: Some(units(2.0)) };
+        let faults = Faults {
+            crashes: [crash].into(),
+            recoveries,
+            detection: Some(units(2.0)),
+            ..Faults::default()
+        };
         let users = Initiators::at_once(NodeSet::first(7));
         testing::run_unjudged(&scene, users, &Network::default(), &faults, |_| {})
     };

@@ -124,7 +124,7 @@ fn turmoil(seed: u64) -> (Tree, Report) {
     // Long enough after its crash for everybody to know.
     let back = |crash: &Crash| Recovery { node: crash.node, at: crash.at + units(60.0) };
     let recoveries = crashes.iter().take(count / 6).map(back).collect();
-    let faults = Faults { crashes, recoveries, detection: Some(units(2.0)) };
+    let faults = Faults { crashes, recoveries, detection: Some(units(2.0)), ..Faults::default() };
     let latency = "uniform:0.1..3".parse().unwrap();
     let network = Network { latency, ..Network::default() };
     tree(&scene(count, 1 + seed as u32 % 3), &network, &faults, seed)
@@ -156,6 +156,7 @@ fn the_next_best_takes_over_from_a_lost_root() {
         crashes: [crash(8, 50.0), crash(7, 100.0)].into(),
         recoveries: [Recovery { node: node(8), at: Time::ZERO + units(150.0) }].into(),
         detection: Some(units(2.0)),
+        ..Faults::default()
     };
     let log = elect(&scene(8, 3), &[3], &faults);
     assert_eq!(log.told_of("Leading"), [(2.0, 8), (53.0, 7), (103.0, 6)]);

@@ -1,0 +1,87 @@
+//! The failure detector of the simulator: it speaks some time after a crash, a cut or a pause begins,
+//! and after it ends, to everybody who listens. It is never wrong about what lasts long enough.
+
+use quorate_core::trace::Happening;
+use quorate_core::{CommandOf, EventOf, Input, Liveness, NodeId, Span, System, Time, Workload};
+
+use super::outside::Event;
+use super::{Observer, World};
+use crate::Pause;
+
+impl<S, W, O> World<'_, S, W, O>
+where
+    S: System,
+    W: Workload<CommandOf<S>, EventOf<S>>,
+    O: Observer<CommandOf<S>, EventOf<S>>,
+{
+    /// After how long the detector speaks, if there is one and anybody listens.
+    fn detection(&self) -> Option<Span> {
+        self.outside.faults.detection.filter(|_| self.system.traits().listens)
+    }
+
+    /// Speaks to a node, unless the word has become wrong meanwhile.
+    pub(super) fn speak(&mut self, node: NodeId, peer: NodeId, now: Liveness) {
+        if let (Liveness::Up, Some(until)) = (now, self.outside.cut_until(peer, node)) {
+            if until < Time(u64::MAX) {
+                let after = self.outside.faults.detection.unwrap_or_default();
+                self.outside.agenda.push((until + after).0, Event::Detect { node, peer, now });
+            }
+        } else if self.outside.is_up(node) && (now == Liveness::Down || self.outside.is_up(peer)) {
+            self.begin_record(node, || Happening::Liveness(peer, now));
+            self.step(node, Input::Liveness { peer, now });
+        }
+    }
+
+    /// Tells all others of one node.
+    pub(super) fn detect(&mut self, peer: NodeId, now: Liveness) {
+        let Some(after) = self.detection() else { return };
+        let at = self.outside.now + after;
+        for node in NodeId::first(self.nodes.len()).filter(|&node| node != peer) {
+            self.outside.agenda.push(at.0, Event::Detect { node, peer, now });
+        }
+    }
+
+    /// Tells a node that has come up of all who are down, or cannot be heard.
+    pub(super) fn tell_of_others(&mut self, node: NodeId) {
+        let Some(after) = self.detection() else { return };
+        let at = self.outside.now + after;
+        for peer in NodeId::first(self.nodes.len()).filter(|&peer| peer != node) {
+            // As for all others, a cut that will be over goes unnoticed.
+            let cut = self.outside.cut_until(peer, node).is_some_and(|until| until > at);
+            if !self.outside.is_up(peer) || cut {
+                let event = Event::Detect { node, peer, now: Liveness::Down };
+                self.outside.agenda.push(at.0, event);
+            }
+        }
+    }
+
+    /// Tells of those who cannot be heard because of a cut or a pause, if it lasts long enough.
+    pub(super) fn detect_gaps(&mut self) {
+        let Some(after) = self.detection() else { return };
+        let nodes = || NodeId::first(self.nodes.len());
+        let mut words = Vec::new();
+        let mut unheard = |node, peer, from: Time, until: Time| {
+            if from + after < until {
+                words.push((from + after, Event::Detect { node, peer, now: Liveness::Down }));
+                if until < Time(u64::MAX) {
+                    words.push((until + after, Event::Detect { node, peer, now: Liveness::Up }));
+                }
+            }
+        };
+        for gap in self.outside.gaps() {
+            for (node, peer) in nodes().flat_map(|node| nodes().map(move |peer| (node, peer))) {
+                if gap.severs(peer, node, gap.start()) {
+                    unheard(node, peer, gap.start(), gap.until());
+                }
+            }
+        }
+        for &Pause { node: peer, from, until } in &self.outside.faults.pauses {
+            for node in nodes().filter(|&node| node != peer) {
+                unheard(node, peer, from, until);
+            }
+        }
+        for (at, event) in words {
+            self.outside.agenda.push(at.0, event);
+        }
+    }
+}
