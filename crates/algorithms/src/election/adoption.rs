@@ -76,6 +76,7 @@ use quorate_core::{
 };
 
 use super::{Command, Election, Event, Promise, Rank};
+use crate::options::switch;
 use edges::{Edge, Edges, End};
 
 impl Algorithm for Adoption {
@@ -136,7 +137,7 @@ impl Algorithm for Adoption {
         let rules = [("corrected", Rule::Corrected), ("literal", Rule::Literal)];
         Ok(Config {
             wake: options.choice("wake", &wakes, Wake::default())?,
-            inform: options.choice("inform", &[("on", true), ("off", false)], false)?,
+            inform: switch(options, "inform", false)?,
             rule: options.choice("rule", &rules, Rule::default())?,
         })
     }
