@@ -81,6 +81,7 @@ use quorate_core::{
     Paper, PerNode, Protocol, Refusal, Shape, Span, Timing,
 };
 
+use super::backoff::Backoff;
 use super::stream::{Unit, field};
 use super::{Command, Event, Group, MessageId, Order, Promise};
 
@@ -137,8 +138,7 @@ impl Algorithm for NackMulticast {
     fn boot(boot: Boot<'_, Self>) -> Self {
         let config = boot.config;
         let takes_part = boot.life.is_first() && boot.setup.members.contains(boot.me);
-        let mut others = if takes_part { boot.setup.members.clone() } else { NodeSet::new() };
-        others.remove(boot.me);
+        let others = if takes_part { boot.setup.others_of(boot.me) } else { NodeSet::new() };
         let delay = boot.setup.delay_max;
         let pause = config.pause.unwrap_or_else(|| delay.times(2));
         Self {
@@ -149,8 +149,7 @@ impl Algorithm for NackMulticast {
             pause,
             pause_max: config.pause_max.unwrap_or_else(|| pause.times(8)),
             repair_all: config.repair_all,
-            timeout: config.timeout.unwrap_or_else(|| delay.times(2) + Span(delay.0 / 10)),
-            retries: config.retries,
+            patience: Backoff::new(config.timeout, delay, config.retries),
             window: u64::from(config.window),
             sent: 0,
             kept: VecDeque::new(),
@@ -214,10 +213,8 @@ pub struct NackMulticast {
     pause_max: Span,
     /// Does a repair go to all?
     repair_all: bool,
-    /// How long it waits for repairs.
-    timeout: Span,
-    /// How often it asks once more.
-    retries: u32,
+    /// How long it waits for repairs, and how often it asks once more.
+    patience: Backoff,
     /// How many units it keeps of its own, and holds of a sender.
     window: u64,
     /// The place of the unit sent last; 0 before the first.
