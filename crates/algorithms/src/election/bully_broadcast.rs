@@ -66,10 +66,10 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing,
+    OptionSpec, Options, Protocol, Refusal, Shape, Span, Timing,
 };
 
-use super::{Command, Election, Event, Promise, Rank};
+use super::{Bully, Command, Election, Event, Promise, Rank};
 use crate::Patience;
 use crate::options::switch;
 
@@ -81,13 +81,7 @@ impl Algorithm for BullyBroadcast {
     const META: Meta = Meta {
         name: "election/bully-broadcast",
         summary: "all tell all what they offer; after a quiet time the best one heard leads",
-        paper: Paper {
-            authors: "H. Garcia-Molina",
-            title: "Elections in a Distributed Computing System",
-            venue: "IEEE Transactions on Computers C-31(1)",
-            year: 1982,
-            doi: "10.1109/TC.1982.1675885",
-        },
+        paper: Bully::META.paper,
         shape: Shape::Complete,
         channels: Channels::Unordered,
         timing: Timing::Synchronous,

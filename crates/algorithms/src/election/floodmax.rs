@@ -262,8 +262,6 @@ impl Protocol for FloodMax {
     type Event = Event;
     type Stable = core::convert::Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
             (Command::Elect, Phase::Asleep) => self.wake(cx),

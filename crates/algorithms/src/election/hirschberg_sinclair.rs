@@ -215,8 +215,6 @@ impl Protocol for HirschbergSinclair {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
             (Command::Elect, Phase::Asleep) => self.send_both(cx, 1),

@@ -212,8 +212,6 @@ impl Protocol for ItaiRodeh {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
             (Command::Elect, Phase::Asleep) if self.count == 1 => self.win(cx),

@@ -68,8 +68,8 @@
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Options, Paper,
-    Protocol, Refusal, Shape, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Paper, Protocol, Refusal, Shape,
+    Timing,
 };
 
 use super::convergecast::{Convergecast, Phase, Turn};
@@ -104,10 +104,6 @@ impl Algorithm for TreeEcho {
 
     fn promise((): &()) -> Promise {
         Promise { everyone_told: true, best_leads: true }
-    }
-
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -153,8 +149,6 @@ impl Protocol for TreeEcho {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.sides.phase()) {

@@ -191,8 +191,6 @@ impl Protocol for TreeSaturation {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.sides.phase()) {
             (Command::Elect, Phase::Asleep) if self.may_begin() => self.wake(cx, None),

@@ -64,8 +64,8 @@ use alloc::collections::BTreeMap;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
+    Protocol, Refusal, Shape, Stamp, Timing,
 };
 
 use super::{Command, Event, Group, MessageId, Order, Promise};
@@ -106,10 +106,6 @@ impl Algorithm for Abcast {
 
     fn promise((): &()) -> Promise {
         Promise::always(Order::Total)
-    }
-
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -187,8 +183,6 @@ impl Protocol for Abcast {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let Command::Multicast(wish) = command else { return Err(Refusal::NotMember) };

@@ -217,8 +217,6 @@ impl Protocol for AckMulticast {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match command {
             Command::Multicast(_) if !self.takes_part => return Err(Refusal::NotMember),

@@ -61,8 +61,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    Options, Paper, PerNode, Protocol, Refusal, Shape, Stamp, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, PerNode,
+    Protocol, Refusal, Shape, Stamp, Timing,
 };
 
 use super::{Command, Event, Group, MessageId, Order, Promise};
@@ -81,13 +81,7 @@ impl Algorithm for LamportOrder {
     const META: Meta = Meta {
         name: "group/lamport-order",
         summary: "stamped messages, acknowledged by all to all, delivered in the order of stamps",
-        paper: Paper {
-            authors: "L. Lamport",
-            title: "Time, Clocks, and the Ordering of Events in a Distributed System",
-            venue: "Communications of the ACM 21(7)",
-            year: 1978,
-            doi: "10.1145/359545.359563",
-        },
+        paper: crate::mutex::Lamport::META.paper,
         shape: Shape::Complete,
         channels: Channels::Fifo,
         timing: Timing::Asynchronous,
@@ -103,10 +97,6 @@ impl Algorithm for LamportOrder {
 
     fn promise((): &()) -> Promise {
         Promise::always(Order::Total)
-    }
-
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -171,8 +161,6 @@ impl Protocol for LamportOrder {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let Command::Multicast(wish) = command else { return Err(Refusal::NotMember) };

@@ -78,12 +78,12 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
-    Paper, PerNode, Protocol, Refusal, Shape, Span, Timing,
+    PerNode, Protocol, Refusal, Shape, Span, Timing,
 };
 
 use super::backoff::Backoff;
 use super::stream::{Unit, field};
-use super::{Command, Event, Group, MessageId, Order, Promise};
+use super::{AckMulticast, Command, Event, Group, MessageId, Order, Promise};
 
 pub use options::Config;
 use receiver::Source;
@@ -95,14 +95,7 @@ impl Algorithm for NackMulticast {
     const META: Meta = Meta {
         name: "group/nack-multicast",
         summary: "receivers complain about gaps; heartbeats and a stop signal show the last one",
-        paper: Paper {
-            authors: "S. Pingali, D. Towsley, J. F. Kurose",
-            title: "A Comparison of Sender-Initiated and Receiver-Initiated Reliable Multicast \
-                    Protocols",
-            venue: "SIGMETRICS 1994",
-            year: 1994,
-            doi: "10.1145/183018.183043",
-        },
+        paper: AckMulticast::META.paper,
         shape: Shape::Complete,
         channels: Channels::Unordered,
         timing: Timing::Synchronous,
@@ -244,8 +237,6 @@ impl Protocol for NackMulticast {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match command {

@@ -219,8 +219,6 @@ impl Protocol for Sequencer {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let (Command::Multicast(wish), Some(sequencer)) = (command, self.sequencer) else {
             return Err(Refusal::NotMember);

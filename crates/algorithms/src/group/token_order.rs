@@ -257,8 +257,6 @@ impl Protocol for TokenOrder {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let (Command::Multicast(wish), Some(_)) = (command, self.place) else {
             return Err(Refusal::NotMember);
