@@ -15,8 +15,11 @@ pub mod lelann;
 mod links;
 mod monitor;
 pub mod registry_tree;
+mod ring;
 pub mod ring_list;
 mod setup;
+#[cfg(test)]
+mod testing;
 pub mod tree_dfs;
 pub mod tree_echo;
 pub mod tree_saturation;

@@ -11,10 +11,14 @@ mod flaw;
 mod catalogue;
 pub mod detector;
 pub mod election;
+#[cfg(test)]
+mod faults;
 pub mod group;
 pub mod link;
 pub mod membership;
 pub mod mutex;
+mod options;
+pub mod patience;
 pub mod reliable;
 mod stack;
 mod sum;
@@ -22,5 +26,6 @@ mod sum;
 mod testing;
 
 pub use catalogue::{Carried, Catalogued, Maker, Portable, nearest};
+pub use patience::Patience;
 pub use reliable::Reliable;
 pub use stack::{BadStack, Layer};

@@ -34,7 +34,7 @@
 //! | field | paper |
 //! |---|---|
 //! | `timeouts` | `Δp(q)`, the time-out interval of each process |
-//! | `suspected` | `output_p`, the list of suspects |
+//! | `beats.suspected` | `output_p`, the list of suspects |
 //!
 //! # Safety
 //! `accuracy`: without losses a beat arrives at most one interval and the difference of two delays
@@ -64,11 +64,14 @@ use core::convert::Infallible;
 use alloc::format;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, OptionSpec,
-    Options, Paper, PerNode, Protocol, Refusal, Scene, Shape, Span, Timing,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, NodeSet, OptionSpec, Options,
+    Paper, PerNode, Protocol, Refusal, Scene, Shape, Span, Timing,
 };
 
+use super::beats::Beats;
+pub use super::beats::Msg;
 use super::{Command, Detector, Event, Promise, Setup};
+use crate::options::span;
 
 impl Algorithm for Heartbeat {
     type Family = Detector;
@@ -118,11 +121,7 @@ impl Algorithm for Heartbeat {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let timeout = match options.get("timeout") {
-            Some(_) => Some(options.span("timeout", Span::ZERO)?),
-            None => None,
-        };
-        Ok(Config { timeout, grow: options.span("grow", Span::ZERO)? })
+        Ok(Config { timeout: span(options, "timeout")?, grow: options.span("grow", Span::ZERO)? })
     }
 
     fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
@@ -137,11 +136,9 @@ impl Algorithm for Heartbeat {
     fn boot(boot: Boot<'_, Self>) -> Self {
         let timeout = boot.config.timeout(boot.setup);
         Self {
-            neighbours: boot.neighbours.iter().collect(),
-            interval: boot.setup.interval,
+            beats: Beats::new(&boot),
             grow: boot.config.grow,
             timeouts: PerNode::new(boot.view.members().len(), |_| timeout),
-            suspected: NodeSet::with_room(boot.view.members().len()),
         }
     }
 }
@@ -163,22 +160,6 @@ impl Config {
     }
 }
 
-/// What nodes send each other.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Msg {
-    /// I am alive.
-    Beat,
-}
-
-impl Message for Msg {
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Beat => "BEAT",
-        }
-    }
-}
-
 /// What a node waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Timer {
@@ -191,24 +172,20 @@ pub enum Timer {
 /// A node of the heartbeat detector.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Heartbeat {
-    /// Who is told and watched.
-    neighbours: NodeSet,
-    /// How often it beats.
-    interval: Span,
+    /// Its beats, and whom it suspects. Invariant: for all other neighbours the timer of their
+    /// silence is set.
+    beats: Beats,
     /// By how much every mistake lengthens a timeout.
     grow: Span,
     /// By node: how long it may be silent.
     timeouts: PerNode<Span>,
-    /// Who has been silent for too long. Invariant: only neighbours; for all others of them the
-    /// timer of their silence is set.
-    suspected: NodeSet,
 }
 
 impl Heartbeat {
     /// Who is suspected.
     #[must_use]
     pub const fn suspected(&self) -> &NodeSet {
-        &self.suspected
+        self.beats.suspected()
     }
 }
 
@@ -220,11 +197,11 @@ impl Protocol for Heartbeat {
     type Stable = Infallible;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
-        if self.neighbours.is_empty() {
+        if self.beats.neighbours().is_empty() {
             return;
         }
         self.beat(cx);
-        for peer in &self.neighbours {
+        for peer in self.beats.neighbours() {
             self.await_beat(cx, peer);
         }
     }
@@ -234,10 +211,10 @@ impl Protocol for Heartbeat {
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, Msg::Beat: Msg) {
-        if !self.neighbours.contains(from) {
+        if !self.beats.neighbours().contains(from) {
             return cx.trace("foreign", &[("node", from.into())]);
         }
-        if self.suspected.contains(from) {
+        if self.beats.suspected().contains(from) {
             self.trust(cx, from);
         } else {
             cx.trace("hear", &[("node", from.into())]);
@@ -255,16 +232,14 @@ impl Protocol for Heartbeat {
     }
 
     fn assert_invariants(&self) {
-        assert!(self.suspected.is_subset(&self.neighbours), "only neighbours are watched");
+        self.beats.assert_invariants();
     }
 }
 
 impl Heartbeat {
     /// Task 1: "send p-is-alive to all".
     fn beat(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("beat", &[]);
-        cx.multicast(self.neighbours.clone(), Msg::Beat);
-        cx.set_timer(Timer::Beat, self.interval..self.interval);
+        self.beats.beat(cx, Timer::Beat);
     }
 
     /// From now on the next beat of this one is due.
@@ -275,9 +250,7 @@ impl Heartbeat {
 
     /// Task 2: "p did not receive q-is-alive during the last Δp(q) ticks".
     fn suspect(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
-        self.suspected.insert(peer);
-        cx.trace("suspect", &[("node", peer.into())]);
-        cx.emit(Event::Suspect(peer));
+        self.beats.suspect(cx, peer);
     }
 
     /// Task 3: "p knows that it prematurely timed-out on q".
@@ -285,10 +258,8 @@ impl Heartbeat {
         if flaw!(NeverForgive) {
             return;
         }
-        self.suspected.remove(from);
         self.timeouts[from] = self.timeouts[from] + self.grow;
-        cx.trace("trust", &[("node", from.into())]);
-        cx.emit(Event::Trust(from));
+        self.beats.trust(cx, from);
     }
 }
 

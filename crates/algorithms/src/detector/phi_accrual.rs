@@ -62,15 +62,16 @@
 
 use core::convert::Infallible;
 
-use alloc::format;
-
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, OptionSpec,
-    Options, Paper, PerNode, Protocol, Refusal, Shape, Span, Time, Timed, Timing,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, NodeSet, OptionSpec, Options,
+    Paper, PerNode, Protocol, Refusal, Shape, Span, Time, Timed, Timing,
 };
 
 use self::history::{History, deviations_at, phi_at};
+use super::beats::Beats;
+pub use super::beats::Msg;
 use super::{Command, Detector, Event, Promise};
+use crate::options::{number, span};
 
 mod history;
 
@@ -135,27 +136,19 @@ impl Algorithm for PhiAccrual {
             let bad = || BadOption::new("threshold", given, "a number from 0.001 to 100");
             config.threshold = known.ok_or_else(bad)? as u32;
         }
-        if let Some(given) = options.get("window") {
-            let known = given.parse().ok().filter(|window| (2..=WINDOW_MAX).contains(window));
-            let wanted = format!("a number from 2 to {WINDOW_MAX}");
-            config.window = known.ok_or_else(|| BadOption::new("window", given, &wanted))?;
-        }
-        if options.get("deviation-min").is_some() {
-            config.deviation_min = Some(options.span("deviation-min", Span::ZERO)?);
-        }
+        config.window = number(options, "window", config.window, 2..=WINDOW_MAX)?;
+        config.deviation_min = span(options, "deviation-min")?;
         Ok(config)
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let (interval, config) = (boot.setup.interval, boot.config);
         Self {
-            neighbours: boot.neighbours.iter().collect(),
-            interval,
-            window: config.window,
+            beats: Beats::new(&boot),
+            window: config.window as usize,
             deviations: deviations_at(config.threshold),
             deviation_min: config.deviation_min.unwrap_or(Span(interval.0 / 10)),
             histories: PerNode::new(boot.view.members().len(), |_| History::new(interval)),
-            suspected: NodeSet::with_room(boot.view.members().len()),
         }
     }
 }
@@ -163,7 +156,7 @@ impl Algorithm for PhiAccrual {
 /// The largest threshold, in thousandths.
 const THRESHOLD_MAX: f64 = 100_000.0;
 /// The largest window; see [`History`] for what it keeps from overflowing.
-const WINDOW_MAX: usize = 10_000;
+const WINDOW_MAX: u32 = 10_000;
 
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -171,7 +164,7 @@ pub struct Config {
     /// The φ from which on a node is suspected, in thousandths.
     pub threshold: u32,
     /// How many gaps are remembered.
-    pub window: usize,
+    pub window: u32,
     /// Gaps are taken to deviate at least so much; a tenth of the interval if not given.
     pub deviation_min: Option<Span>,
 }
@@ -179,22 +172,6 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self { threshold: 8_000, window: 100, deviation_min: None }
-    }
-}
-
-/// What nodes send each other.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Msg {
-    /// I am alive.
-    Beat,
-}
-
-impl Message for Msg {
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Beat => "BEAT",
-        }
     }
 }
 
@@ -210,10 +187,9 @@ pub enum Timer {
 /// A node of the φ accrual detector.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PhiAccrual {
-    /// Who is told and watched.
-    neighbours: NodeSet,
-    /// How often it beats.
-    interval: Span,
+    /// Its beats, and whose φ has reached the threshold. Invariant: for all other neighbours the
+    /// timer of the threshold is set.
+    beats: Beats,
     /// How many gaps are remembered.
     window: usize,
     /// So many deviations above the mean φ reaches the threshold, in millionths.
@@ -222,16 +198,13 @@ pub struct PhiAccrual {
     deviation_min: Span,
     /// By node: its last gaps.
     histories: PerNode<History>,
-    /// Whose φ has reached the threshold. Invariant: only neighbours; for all others of them the
-    /// timer of the threshold is set.
-    suspected: NodeSet,
 }
 
 impl PhiAccrual {
     /// Who is suspected.
     #[must_use]
     pub const fn suspected(&self) -> &NodeSet {
-        &self.suspected
+        self.beats.suspected()
     }
 
     /// The suspicion level of a peer: for users with thresholds of their own. 0 before its first beat.
@@ -265,11 +238,11 @@ impl Protocol for PhiAccrual {
     type Stable = Infallible;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
-        if self.neighbours.is_empty() {
+        if self.beats.neighbours().is_empty() {
             return;
         }
-        self.beat(cx);
-        for peer in &self.neighbours {
+        self.beats.beat(cx, Timer::Beat);
+        for peer in self.beats.neighbours() {
             self.await_threshold(cx, peer);
         }
     }
@@ -279,12 +252,12 @@ impl Protocol for PhiAccrual {
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, Msg::Beat: Msg) {
-        if !self.neighbours.contains(from) {
+        if !self.beats.neighbours().contains(from) {
             return cx.trace("foreign", &[("node", from.into())]);
         }
         self.sample(cx, from);
-        if self.suspected.contains(from) {
-            self.trust(cx, from);
+        if self.beats.suspected().contains(from) {
+            self.beats.trust(cx, from);
         }
         if !flaw!(OnlyFirstGap) {
             self.await_threshold(cx, from);
@@ -293,53 +266,32 @@ impl Protocol for PhiAccrual {
 
     fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Timer) {
         match timer {
-            Timer::Beat => self.beat(cx),
-            Timer::Threshold(peer) => self.suspect(cx, peer),
+            Timer::Beat => self.beats.beat(cx, Timer::Beat),
+            Timer::Threshold(peer) => self.beats.suspect(cx, peer),
         }
     }
 
     fn assert_invariants(&self) {
-        assert!(self.suspected.is_subset(&self.neighbours), "only neighbours are watched");
+        self.beats.assert_invariants();
         let bounded = |(_, history): (_, &History)| history.len() <= self.window;
         assert!(self.histories.iter().all(bounded), "a window does not grow beyond its size");
     }
 }
 
 impl PhiAccrual {
-    /// Says that it is alive.
-    fn beat(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("beat", &[]);
-        cx.multicast(self.neighbours.clone(), Msg::Beat);
-        cx.set_timer(Timer::Beat, self.interval..self.interval);
-    }
-
     /// "Heartbeats arrive and their arrival times are stored in a sampling window."
     fn sample(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         self.histories[from].note(cx.now(), self.window);
         let history = &self.histories[from];
         let (mean, deviation) = (history.mean().0, history.deviation(self.deviation_min).0);
-        let node = from.into();
-        cx.trace("sample", &[("node", node), ("mean", mean), ("deviation", deviation)]);
+        let fields = [("node", from.into()), ("mean", mean), ("deviation", deviation)];
+        cx.trace("sample", &fields);
     }
 
     /// From now on φ grows from nothing.
     fn await_threshold(&self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
         let patience = self.patience(peer);
         cx.set_timer(Timer::Threshold(peer), patience..patience);
-    }
-
-    /// φ has reached the threshold.
-    fn suspect(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
-        self.suspected.insert(peer);
-        cx.trace("suspect", &[("node", peer.into())]);
-        cx.emit(Event::Suspect(peer));
-    }
-
-    /// It is alive after all, or again.
-    fn trust(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
-        self.suspected.remove(from);
-        cx.trace("trust", &[("node", from.into())]);
-        cx.emit(Event::Trust(from));
     }
 }
 

@@ -72,10 +72,11 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
-    Paper, Protocol, Refusal, Shape, Timing,
+    Protocol, Refusal, Shape, Timing,
 };
 
-use super::{Command, Election, Event, Promise, Rank};
+use super::{Command, Election, Event, Promise, Rank, TreeEcho};
+use crate::options::switch;
 use edges::{Edge, Edges, End};
 
 impl Algorithm for Adoption {
@@ -85,13 +86,7 @@ impl Algorithm for Adoption {
     const META: Meta = Meta {
         name: "election/adoption",
         summary: "trees grow from all starters over a graph; the better one adopts the other whole",
-        paper: Paper {
-            authors: "E. J. H. Chang",
-            title: "Echo Algorithms: Depth Parallel Operations on General Graphs",
-            venue: "IEEE Transactions on Software Engineering SE-8(4)",
-            year: 1982,
-            doi: "10.1109/TSE.1982.235573",
-        },
+        paper: TreeEcho::META.paper,
         shape: Shape::Graph,
         channels: Channels::Unordered,
         timing: Timing::Asynchronous,
@@ -136,7 +131,7 @@ impl Algorithm for Adoption {
         let rules = [("corrected", Rule::Corrected), ("literal", Rule::Literal)];
         Ok(Config {
             wake: options.choice("wake", &wakes, Wake::default())?,
-            inform: options.choice("inform", &[("on", true), ("off", false)], false)?,
+            inform: switch(options, "inform", false)?,
             rule: options.choice("rule", &rules, Rule::default())?,
         })
     }
@@ -238,8 +233,6 @@ impl Protocol for Adoption {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.known) {

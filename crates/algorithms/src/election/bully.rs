@@ -79,6 +79,8 @@ use quorate_core::{
 };
 
 use super::{Command, Election, Event, Promise, Rank};
+use crate::Patience;
+use crate::options::switch;
 
 impl Algorithm for Bully {
     type Family = Election;
@@ -101,18 +103,8 @@ impl Algorithm for Bully {
         survives: "crashes, also during the election, and recoveries between elections; no loss",
         kinds: &["ELECTION", "ANSWER", "COORDINATOR"],
         options: &[
-            OptionSpec {
-                name: "delay-max",
-                values: "TIME",
-                default: "the network's",
-                help: "the bound on message delays that timeouts rely on",
-            },
-            OptionSpec {
-                name: "processing",
-                values: "TIME",
-                default: "0.1",
-                help: "the bound on the time that a node takes to answer",
-            },
+            Patience::DELAY_MAX,
+            Patience::PROCESSING,
             OptionSpec {
                 name: "skip-dead",
                 values: "on|off",
@@ -141,14 +133,9 @@ impl Algorithm for Bully {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let default = Config::default();
-        let delay_max = match options.get("delay-max") {
-            Some(_) => Some(options.span("delay-max", Span::ZERO)?),
-            None => None,
-        };
-        let processing = options.span("processing", default.processing)?;
-        let skip_dead = options.choice("skip-dead", &[("on", true), ("off", false)], false)?;
-        Ok(Config { delay_max, processing, skip_dead })
+        let patience = Patience::read(options, Patience::default())?;
+        let skip_dead = switch(options, "skip-dead", false)?;
+        Ok(Config { patience, skip_dead })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -157,8 +144,7 @@ impl Algorithm for Bully {
         let of = |better: bool| {
             others.iter().filter(|&node| (boot.setup.ranks[node] > rank) == better).collect()
         };
-        let delay = boot.config.delay_max.unwrap_or(boot.setup.delay_max);
-        let processing = boot.config.processing;
+        let answer_timeout = boot.config.patience.round_trip(boot.setup.delay_max);
         Self {
             rank,
             better: of(true),
@@ -167,28 +153,20 @@ impl Algorithm for Bully {
             down: NodeSet::new(),
             leader: None,
             recovered: !boot.life.is_first(),
-            answer_timeout: delay.times(2) + processing,
-            coordinator_timeout: delay.times(4) + processing.times(2),
+            answer_timeout,
+            coordinator_timeout: answer_timeout.times(2),
             phase: Phase::Normal,
         }
     }
 }
 
 /// The options.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// The bound on message delays; the network's if not given.
-    pub delay_max: Option<Span>,
-    /// The bound on the time that a node takes to answer.
-    pub processing: Span,
+    /// The bounds that timeouts rely on.
+    pub patience: Patience,
     /// Are nodes skipped that a failure detector calls dead?
     pub skip_dead: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { delay_max: None, processing: Span(Span::UNIT.0 / 10), skip_dead: false }
-    }
 }
 
 /// What nodes send each other.
@@ -392,45 +370,37 @@ impl Bully {
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
-    use quorate_check::{Outcome, Plan, Timers, check};
-    use quorate_core::{Scene, Time, Topology};
-    use quorate_sim::{Crash, Faults, Network, Recovery};
+    use quorate_check::Plan;
+    use quorate_core::Topology;
+    use quorate_sim::{Faults, World};
 
     use super::*;
-    use crate::election::{Initiators, Setup};
-    use crate::testing::{self, Log, node, units};
+    use crate::election::testing::{Trial, counts, leaders, numbers, quiet};
+    use crate::faults::{crashes, crashes_and_returns};
+    use crate::testing::{Log, units};
 
-    fn scene(count: usize) -> Scene<Bully> {
-        Scene::new(Topology::complete(count), Setup::ascending(count), Config::default())
+    const KINDS: [&str; 3] = ["ELECTION", "ANSWER", "COORDINATOR"];
+
+    fn trial(count: usize, starters: &[u32]) -> Trial<Bully> {
+        Trial::ascending(Topology::complete(count), Config::default()).started_by(starters)
     }
 
-    fn starters(numbers: &[u32]) -> Initiators {
-        Initiators::at_once(numbers.iter().map(|&number| node(number)).collect())
+    fn best_dead(count: u32) -> Faults {
+        crashes(&[(count, 0.0)])
     }
 
-    fn best_dead(count: usize) -> Faults {
-        let crash = Crash { node: NodeId::at(count - 1), at: Time::ZERO };
-        Faults { crashes: [crash].into(), ..Faults::default() }
-    }
-
-    fn elect(count: usize, numbers: &[u32], faults: &Faults) -> Log {
-        testing::run(&scene(count), starters(numbers), &Network::default(), faults, |_| {})
-    }
-
-    fn counts(log: &Log) -> (u64, u64, u64) {
-        (log.count("ELECTION"), log.count("ANSWER"), log.count("COORDINATOR"))
+    fn elect(count: usize, starters: &[u32], faults: &Faults) -> Log {
+        trial(count, starters).faults(faults).run()
     }
 
     #[test]
     fn five_nodes_with_the_best_one_dead() {
         let log = elect(5, &[1], &best_dead(5));
-        assert_eq!(counts(&log), (10, 6, 3));
-        assert_eq!(log.told_of("Leading")[0].1, 4);
+        assert_eq!(counts(&log, KINDS), [10, 6, 3]);
+        assert_eq!(leaders(&log), [4]);
         assert_eq!(log.told_of("Following").len(), 3);
-        assert_eq!(counts(&elect(5, &[4], &best_dead(5))), (1, 0, 3));
-        assert_eq!(counts(&elect(5, &[1, 2, 3, 4], &best_dead(5))), (10, 6, 3));
+        assert_eq!(counts(&elect(5, &[4], &best_dead(5)), KINDS), [1, 0, 3]);
+        assert_eq!(counts(&elect(5, &[1, 2, 3, 4], &best_dead(5)), KINDS), [10, 6, 3]);
     }
 
     /// The best one dead, starter k alone: (n-k)² + n-2.
@@ -442,7 +412,7 @@ mod tests {
         }
         for count in 2..=16u32 {
             for starter in 1..count {
-                let log = elect(count as usize, &[starter], &best_dead(count as usize));
+                let log = elect(count as usize, &[starter], &best_dead(count));
                 let expected = (count - starter).pow(2) + count - 2;
                 assert_eq!(log.report.messages, u64::from(expected), "{count} nodes, {starter}");
             }
@@ -452,17 +422,14 @@ mod tests {
     #[test]
     fn a_crash_that_is_known_saves_asking() {
         let faults = Faults { detection: Some(Span::ZERO), ..best_dead(5) };
-        let mut scene = scene(5);
-        scene.config.skip_dead = true;
-        let log = testing::run(&scene, starters(&[4]), &Network::default(), &faults, |_| {});
-        assert_eq!(counts(&log), (0, 0, 3));
+        let mut trial = trial(5, &[4]).faults(&faults);
+        trial.scene.config.skip_dead = true;
+        assert_eq!(counts(&trial.run(), KINDS), [0, 0, 3]);
     }
 
     #[test]
     fn the_best_one_takes_over_when_it_comes_back() {
-        let recovery = Recovery { node: node(5), at: Time::ZERO + units(20.0) };
-        let faults = Faults { recoveries: [recovery].into(), ..best_dead(5) };
-        let log = elect(5, &[1], &faults);
+        let log = elect(5, &[1], &crashes_and_returns(&[(5, 0.0)], &[(5, 20.0)]));
         assert_eq!(log.told_of("Leading"), [(2.0 + 1.1, 4), (20.0, 5)]);
         assert_eq!(log.count("COORDINATOR"), 3 + 4);
         assert_eq!(log.told_of("Following").len(), 3 + 4);
@@ -470,14 +437,7 @@ mod tests {
 
     #[test]
     fn a_leader_that_crashes_is_replaced_when_a_detector_says_so() {
-        let crash = Crash { node: node(5), at: Time::ZERO + units(10.0) };
-        let detection = Some(units(2.0));
-        let faults = Faults {
-            crashes: [crash].into(),
-            recoveries: Vec::new(),
-            detection,
-            ..Faults::default()
-        };
+        let faults = Faults { detection: Some(units(2.0)), ..crashes(&[(5, 10.0)]) };
         let log = elect(5, &[1], &faults);
         assert_eq!(log.told_of("Leading").last(), Some(&(14.1, 4)));
     }
@@ -485,22 +445,17 @@ mod tests {
     /// The second timer: whoever answered crashes before it announces.
     #[test]
     fn an_answerer_that_crashes_does_not_stop_the_election() {
-        let crash = Crash { node: node(4), at: Time::ZERO + units(1.5) };
-        let mut faults = best_dead(5);
-        faults.crashes.push(crash);
-        let log = elect(5, &[1], &faults);
-        assert_eq!(log.told_of("Leading").last().map(|told| told.1), Some(3));
+        let log = elect(5, &[1], &crashes(&[(5, 0.0), (4, 1.5)]));
+        assert_eq!(leaders(&log).last(), Some(&3));
     }
 
     /// "In its best case" and in its worst: a lost message can make two leaders.
     #[test]
     fn losses_look_like_crashes() {
-        let scene = scene(5);
+        let Trial { scene, users, mut network, faults } = trial(5, &[1, 2, 3, 4, 5]);
+        network.loss = 0.3;
         let violated = (0..50).any(|seed| {
-            let network = Network { loss: 0.3, ..Network::default() };
-            let faults = Faults::default();
-            let users = starters(&[1, 2, 3, 4, 5]);
-            let mut world = quorate_sim::World::new(&scene, users, (), &network, &faults, seed);
+            let mut world = World::new(&scene, users.clone(), (), &network, &faults, seed);
             world.run_to_rest();
             !world.finish().0.holds()
         });
@@ -511,57 +466,42 @@ mod tests {
     #[test]
     fn a_false_alarm_does_not_start_a_storm() {
         for count in [5, 20, 60u64] {
-            let everybody: Vec<u32> = (1..=count as u32).collect();
-            let log = elect(count as usize, &everybody, &Faults::default());
+            let log = elect(count as usize, &numbers(count as usize), &Faults::default());
             assert_eq!(log.report.messages, count * (count - 1) + count - 1);
         }
     }
 
-    fn quiet(crashes: u32, recoveries: u32) -> Plan {
-        Plan { timers: Timers::WhenQuiet, crashes, recoveries, ..Plan::default() }
-    }
-
     #[test]
     fn with_bounded_delays_every_interleaving_holds() {
-        let states = |count, plan: &Plan| testing::exhaust(&scene(count), &starters(&[1, 2]), plan);
-        assert_eq!(states(3, &quiet(0, 0)), 227);
-        assert_eq!(states(3, &quiet(1, 0)), 1_001);
+        assert_eq!(trial(3, &[1, 2]).states(&quiet(0, 0)), 227);
+        assert_eq!(trial(3, &[1, 2]).states(&quiet(1, 0)), 1_001);
     }
 
     /// See *Known limits*: two announcements cross, and the older one is heard last.
     #[test]
     fn a_recovery_during_an_election_can_leave_a_follower_behind() {
-        let report = check(&scene(3), &starters(&[1, 2]), &quiet(1, 1), &mut |_| {});
-        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
-        assert_eq!((found.violation.property, found.trace.len()), ("agreement", 20));
+        assert_eq!(trial(3, &[1, 2]).violation(&quiet(1, 1)), ("agreement", 20));
     }
 
     /// Whoever believes a detector that a node is dead does not learn that it is back.
     #[test]
     fn skipping_the_dead_is_unsafe_when_they_come_back() {
-        let mut scene = scene(3);
-        scene.config.skip_dead = true;
-        let report = check(&scene, &starters(&[1, 2]), &quiet(1, 1), &mut |_| {});
-        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
-        assert_eq!((found.violation.property, found.trace.len()), ("uniqueness", 7));
+        let mut trial = trial(3, &[1, 2]);
+        trial.scene.config.skip_dead = true;
+        assert_eq!(trial.violation(&quiet(1, 1)), ("uniqueness", 7));
     }
 
     /// Garcia-Molina's assumptions are needed: without a bound on delays two nodes lead.
     #[test]
     fn with_unbounded_delays_two_nodes_lead() {
         let plan = Plan { crashes: 1, ..Plan::default() };
-        let report = check(&scene(3), &starters(&[1, 2, 3]), &plan, &mut |_| {});
-        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
-        assert_eq!(found.violation.property, "uniqueness");
+        assert_eq!(trial(3, &[1, 2, 3]).violation(&plan).0, "uniqueness");
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let (violation, records) =
-                testing::catch(mistake, &scene(3), &starters(&[1, 2]), &quiet(1, 0));
-            (violation.property, records)
-        };
+        let trial = trial(3, &[1, 2]);
+        let catch = |mistake| trial.catch(mistake, &quiet(1, 0));
         assert_eq!(catch("AnswerOnly"), ("termination", 5));
         assert_eq!(catch("NoSecondTimer"), ("termination", 14));
     }

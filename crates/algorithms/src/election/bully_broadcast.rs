@@ -66,10 +66,12 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing,
+    OptionSpec, Options, Protocol, Refusal, Shape, Span, Timing,
 };
 
-use super::{Command, Election, Event, Promise, Rank};
+use super::{Bully, Command, Election, Event, Promise, Rank};
+use crate::Patience;
+use crate::options::switch;
 
 impl Algorithm for BullyBroadcast {
     type Family = Election;
@@ -79,13 +81,7 @@ impl Algorithm for BullyBroadcast {
     const META: Meta = Meta {
         name: "election/bully-broadcast",
         summary: "all tell all what they offer; after a quiet time the best one heard leads",
-        paper: Paper {
-            authors: "H. Garcia-Molina",
-            title: "Elections in a Distributed Computing System",
-            venue: "IEEE Transactions on Computers C-31(1)",
-            year: 1982,
-            doi: "10.1109/TC.1982.1675885",
-        },
+        paper: Bully::META.paper,
         shape: Shape::Complete,
         channels: Channels::Unordered,
         timing: Timing::Synchronous,
@@ -93,17 +89,10 @@ impl Algorithm for BullyBroadcast {
         kinds: &["CANDIDACY"],
         options: &[
             OptionSpec {
-                name: "delay-max",
-                values: "TIME",
-                default: "the network's",
                 help: "the bound on message delays that the quiet time relies on",
+                ..Patience::DELAY_MAX
             },
-            OptionSpec {
-                name: "processing",
-                values: "TIME",
-                default: "0.1",
-                help: "the bound on the time that a node takes to answer",
-            },
+            Patience::PROCESSING,
             OptionSpec {
                 name: "suppress",
                 values: "on|off",
@@ -123,23 +112,17 @@ impl Algorithm for BullyBroadcast {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let default = Config::default();
-        let delay_max = match options.get("delay-max") {
-            Some(_) => Some(options.span("delay-max", Span::ZERO)?),
-            None => None,
-        };
-        let processing = options.span("processing", default.processing)?;
-        let suppress = options.choice("suppress", &[("on", true), ("off", false)], false)?;
-        Ok(Config { delay_max, processing, suppress })
+        let patience = Patience::read(options, Patience::default())?;
+        let suppress = switch(options, "suppress", false)?;
+        Ok(Config { patience, suppress })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let delay = boot.config.delay_max.unwrap_or(boot.setup.delay_max);
         Self {
             me: Candidate { rank: boot.setup.ranks[boot.me], node: boot.me },
             others: boot.view.others(boot.me),
             suppress: boot.config.suppress,
-            quiet_time: delay.times(2) + boot.config.processing,
+            quiet_time: boot.config.patience.round_trip(boot.setup.delay_max),
             joins: !boot.life.is_first(),
             leader: None,
             phase: Phase::Normal,
@@ -148,20 +131,12 @@ impl Algorithm for BullyBroadcast {
 }
 
 /// The options.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// The bound on message delays; the network's if not given.
-    pub delay_max: Option<Span>,
-    /// The bound on the time that a node takes to answer.
-    pub processing: Span,
+    /// The bounds that timeouts rely on.
+    pub patience: Patience,
     /// Does a node stay silent that has heard a better one?
     pub suppress: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { delay_max: None, processing: Span(Span::UNIT.0 / 10), suppress: false }
-    }
 }
 
 /// What nodes send each other.
@@ -323,39 +298,21 @@ impl BullyBroadcast {
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
-    use quorate_check::{Outcome, Plan, Timers, check};
-    use quorate_core::{Scene, Time, Topology};
-    use quorate_sim::{Crash, Faults, Network, Recovery};
+    use quorate_check::Plan;
+    use quorate_core::Topology;
+    use quorate_sim::{Faults, Latency};
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node, units};
+    use crate::election::testing::{Trial, leaders, numbers, quiet};
+    use crate::faults::{crashes, crashes_and_returns};
+    use crate::testing::{Log, units};
 
-    fn scene(ids: &[u32]) -> Scene<BullyBroadcast> {
-        let setup = Setup::with_ids(ids, Criterion::Highest);
-        Scene::new(Topology::complete(ids.len()), setup, Config::default())
+    fn trial(ids: &[u32], openers: &[u32]) -> Trial<BullyBroadcast> {
+        Trial::new(Topology::complete(ids.len()), ids, Config::default()).started_by(openers)
     }
 
-    fn starters(numbers: &[u32]) -> Initiators {
-        Initiators::at_once(numbers.iter().map(|&number| node(number)).collect())
-    }
-
-    fn crash(number: u32, at: f64) -> Crash {
-        Crash { node: node(number), at: Time::ZERO + units(at) }
-    }
-
-    fn join(number: u32, at: f64) -> Recovery {
-        Recovery { node: node(number), at: Time::ZERO + units(at) }
-    }
-
-    fn leave(crashes: &[Crash]) -> Faults {
-        Faults { crashes: crashes.into(), ..Faults::default() }
-    }
-
-    fn elect(ids: &[u32], numbers: &[u32], faults: &Faults) -> Log {
-        testing::run(&scene(ids), starters(numbers), &Network::default(), faults, |_| {})
+    fn elect(ids: &[u32], openers: &[u32], faults: &Faults) -> Log {
+        trial(ids, openers).faults(faults).run()
     }
 
     const QUIET: f64 = 2.1;
@@ -363,7 +320,7 @@ mod tests {
     /// Four broadcasts if the worst opens, one if the best does; 5 is not there.
     #[test]
     fn five_nodes_with_the_best_one_gone() {
-        let gone = leave(&[crash(5, 0.0)]);
+        let gone = crashes(&[(5, 0.0)]);
         let log = elect(&[1, 2, 3, 4, 5], &[1], &gone);
         assert_eq!(log.report.messages, 4 * 4);
         assert_eq!(log.told_of("Leading"), [(2.0 + QUIET, 4)]);
@@ -374,8 +331,7 @@ mod tests {
 
     #[test]
     fn a_newcomer_that_is_the_best_takes_over_with_one_broadcast() {
-        let crashes = [crash(5, 0.0)].into();
-        let faults = Faults { crashes, recoveries: [join(5, 20.0)].into(), ..Faults::default() };
+        let faults = crashes_and_returns(&[(5, 0.0)], &[(5, 20.0)]);
         let log = elect(&[1, 2, 3, 4, 9], &[4], &faults);
         assert_eq!(log.report.messages, 4 + 4);
         assert_eq!(log.told_of("Leading"), [(QUIET, 4), (20.0 + QUIET, 5)]);
@@ -386,8 +342,7 @@ mod tests {
     /// The worst one joins: everybody answers, and the leader stays.
     #[test]
     fn a_newcomer_that_is_the_worst_is_told() {
-        let crashes = [crash(1, 0.0)].into();
-        let faults = Faults { crashes, recoveries: [join(1, 20.0)].into(), ..Faults::default() };
+        let faults = crashes_and_returns(&[(1, 0.0)], &[(1, 20.0)]);
         let log = elect(&[1, 2, 3, 4], &[4], &faults);
         assert_eq!(log.report.messages, 3 + 4 * 3);
         assert_eq!(log.told_of("Leading"), [(QUIET, 4), (22.0 + QUIET, 4)]);
@@ -397,7 +352,7 @@ mod tests {
     #[test]
     fn everybody_better_than_the_opener_sends_once() {
         for count in 2..=16u32 {
-            let ids: Vec<u32> = (1..=count).collect();
+            let ids = numbers(count as usize);
             for opener in 1..=count {
                 let log = elect(&ids, &[opener], &Faults::default());
                 let broadcasts = u64::from(count - opener + 1);
@@ -411,14 +366,11 @@ mod tests {
     #[test]
     fn a_node_that_has_heard_a_better_one_can_be_silent() {
         let messages = |suppress| {
-            let mut scene = scene(&[1, 2, 3, 4]);
-            scene.config.suppress = suppress;
-            let latency = "0.5".parse::<quorate_sim::Latency>().unwrap();
-            let latency = latency.with_table("1 4 0.2\n4 2 0.2\n4 3 0.2").unwrap();
-            let network = Network { latency, ..Network::default() };
-            testing::run(&scene, starters(&[1]), &network, &Faults::default(), |_| {})
-                .report
-                .messages
+            let mut trial = trial(&[1, 2, 3, 4], &[1]);
+            trial.scene.config.suppress = suppress;
+            let near = "1 4 0.2\n4 2 0.2\n4 3 0.2";
+            trial.network.latency = "0.5".parse::<Latency>().unwrap().with_table(near).unwrap();
+            trial.run().report.messages
         };
         assert_eq!((messages(false), messages(true)), (4 * 3, 2 * 3));
     }
@@ -426,59 +378,47 @@ mod tests {
     #[test]
     fn a_leader_that_leaves_is_replaced_when_a_detector_says_so() {
         let detection = Some(units(2.0));
-        let faults = Faults { detection, ..leave(&[crash(4, 20.0)]) };
+        let faults = Faults { detection, ..crashes(&[(4, 20.0)]) };
         let log = elect(&[1, 2, 3, 4], &[1], &faults);
-        assert_eq!(log.told_of("Leading").last().map(|told| told.1), Some(3));
-        let early = Faults { detection, ..leave(&[crash(4, 2.5)]) };
-        let log = elect(&[1, 2, 3, 4], &[1], &early);
-        assert_eq!(log.told_of("Leading").iter().map(|told| told.1).collect::<Vec<_>>(), [3]);
+        assert_eq!(leaders(&log).last(), Some(&3));
+        let early = Faults { detection, ..crashes(&[(4, 2.5)]) };
+        assert_eq!(leaders(&elect(&[1, 2, 3, 4], &[1], &early)), [3]);
     }
 
     #[test]
     fn joins_and_leaves_at_any_time_are_survived() {
         for tenths in 0..80 {
             let at = f64::from(tenths) / 10.0;
-            let crashes = [crash(1, 0.0), crash(5, 0.0), crash(4, at)].into();
-            let recoveries = [join(1, at + 0.3), join(5, at / 2.0 + 0.1)].into();
-            let faults =
-                Faults { crashes, recoveries, detection: Some(units(1.0)), ..Faults::default() };
+            let leaving = [(1, 0.0), (5, 0.0), (4, at)];
+            let joining = [(1, at + 0.3), (5, at / 2.0 + 0.1)];
+            let faults = crashes_and_returns(&leaving, &joining);
+            let faults = Faults { detection: Some(units(1.0)), ..faults };
             let log = elect(&[1, 2, 3, 4, 5], &[2, 3], &faults);
-            assert_eq!(log.told_of("Leading").last().map(|told| told.1), Some(5));
+            assert_eq!(leaders(&log).last(), Some(&5));
         }
-    }
-
-    fn quiet(crashes: u32, recoveries: u32) -> Plan {
-        Plan { timers: Timers::WhenQuiet, crashes, recoveries, ..Plan::default() }
     }
 
     #[test]
     fn with_bounded_delays_every_interleaving_holds() {
-        let states = |suppress, plan: &Plan| {
-            let mut scene = scene(&[2, 3, 1]);
-            scene.config.suppress = suppress;
-            testing::exhaust(&scene, &starters(&[1, 3]), plan)
+        let states = |suppress| {
+            let mut trial = trial(&[2, 3, 1], &[1, 3]);
+            trial.scene.config.suppress = suppress;
+            [quiet(0, 0), quiet(1, 0), quiet(1, 1)].map(|plan| trial.states(&plan))
         };
-        let found = [quiet(0, 0), quiet(1, 0), quiet(1, 1)].map(|plan| states(false, &plan));
-        assert_eq!(found, [612, 2_560, 464_760]);
-        let found = [quiet(0, 0), quiet(1, 0), quiet(1, 1)].map(|plan| states(true, &plan));
-        assert_eq!(found, [584, 2_636, 451_549]);
+        assert_eq!(states(false), [612, 2_560, 464_760]);
+        assert_eq!(states(true), [584, 2_636, 451_549]);
     }
 
     /// The bound is needed.
     #[test]
     fn with_unbounded_delays_two_nodes_lead() {
-        let report = check(&scene(&[2, 3, 1]), &starters(&[1]), &Plan::default(), &mut |_| {});
-        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
-        assert_eq!(found.violation.property, "uniqueness");
+        assert_eq!(trial(&[2, 3, 1], &[1]).violation(&Plan::default()).0, "uniqueness");
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let (violation, records) =
-                testing::catch(mistake, &scene(&[2, 3, 1]), &starters(&[1, 3]), &quiet(1, 1));
-            (violation.property, records)
-        };
+        let trial = trial(&[2, 3, 1], &[1, 3]);
+        let catch = |mistake| trial.catch(mistake, &quiet(1, 1));
         // As the lectures have it.
         assert_eq!(catch("SendOnce"), ("uniqueness", 13));
         assert_eq!(catch("NobodyAnswers"), ("uniqueness", 8));

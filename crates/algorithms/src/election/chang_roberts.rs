@@ -67,6 +67,7 @@ use quorate_core::{
     Paper, Protocol, Refusal, Shape, Timing,
 };
 
+use super::ring::{announce, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for ChangRoberts {
@@ -89,21 +90,7 @@ impl Algorithm for ChangRoberts {
         timing: Timing::Asynchronous,
         survives: "no crash, no loss",
         kinds: &["CANDIDACY", "ELECTED"],
-        options: &[
-            OptionSpec {
-                name: "wake",
-                values: "join|suppress|relay",
-                default: "suppress",
-                help: "what a node does that is woken by somebody else's candidacy: send its own \
-                       first, do so only if it is better, or only pass on",
-            },
-            OptionSpec {
-                name: "announce",
-                values: "on|off",
-                default: "off",
-                help: "does the leader tell everybody, in another round",
-            },
-        ],
+        options: OPTIONS,
         costs: &[
             Cost { what: "messages, ids ascending", formula: "2n-1", value: |n| 2.0 * n - 1.0 },
             Cost {
@@ -124,8 +111,7 @@ impl Algorithm for ChangRoberts {
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
         let wakes = [("join", Wake::Join), ("suppress", Wake::Suppress), ("relay", Wake::Relay)];
         let wake = options.choice("wake", &wakes, Wake::default())?;
-        let announce = options.choice("announce", &[("on", true), ("off", false)], false)?;
-        Ok(Config { wake, announce })
+        Ok(Config { wake, announce: read_announce(options, false)? })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -137,6 +123,18 @@ impl Algorithm for ChangRoberts {
         }
     }
 }
+
+/// The options, of this algorithm and of that on a two-way ring.
+pub(super) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "wake",
+        values: "join|suppress|relay",
+        default: "suppress",
+        help: "what a node does that is woken by somebody else's candidacy: send its own first, do \
+               so only if it is better, or only pass on",
+    },
+    announce("off"),
+];
 
 /// The n-th harmonic number.
 fn harmonic(n: f64) -> f64 {
@@ -219,8 +217,6 @@ impl Protocol for ChangRoberts {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -313,28 +309,20 @@ mod tests {
     use std::vec::Vec;
 
     use quorate_check::{Discards, Network as Order, Plan, Start};
-    use quorate_core::{NodeSet, Scene, Topology};
-    use quorate_sim::{Draw, Faults, Network};
+    use quorate_core::Topology;
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node};
+    use crate::election::testing::{Drawn, Trial, counts, fifo, leaders, numbers};
+    use crate::testing::Log;
 
     const EXAMPLE: [u32; 6] = [3, 7, 2, 9, 4, 1];
 
-    fn scene(ids: &[u32], criterion: Criterion, config: Config) -> Scene<ChangRoberts> {
-        Scene::new(Topology::ring(ids.len()), Setup::with_ids(ids, criterion), config)
-    }
-
-    fn elect(ids: &[u32], criterion: Criterion, config: Config, starters: &[u32]) -> Log {
-        let users = Initiators::at_once(starters.iter().map(|&number| node(number)).collect());
-        let scene = scene(ids, criterion, config);
-        testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {})
+    fn ring(ids: &[u32], config: Config) -> Trial<ChangRoberts> {
+        Trial::new(Topology::ring(ids.len()), ids, config)
     }
 
     fn all(ids: &[u32]) -> Log {
-        let everybody: Vec<u32> = (1..=ids.len() as u32).collect();
-        elect(ids, Criterion::Highest, Config::default(), &everybody)
+        ring(ids, Config::default()).run()
     }
 
     fn with_wake(wake: Wake) -> Config {
@@ -399,7 +387,7 @@ mod tests {
         // By starter: its distance before the best is what suppression costs beyond n.
         let suppressed = [9, 8, 7, 6, 11, 10];
         for (starter, messages) in (1..=6).zip(suppressed) {
-            let of = |wake| elect(&EXAMPLE, Criterion::Highest, with_wake(wake), &[starter]);
+            let of = |wake| ring(&EXAMPLE, with_wake(wake)).started_by(&[starter]).run();
             let (join, suppress) = (of(Wake::Join), of(Wake::Suppress));
             assert_eq!(join.report.messages, 14);
             assert_eq!(suppress.report.messages, messages);
@@ -421,12 +409,12 @@ mod tests {
         let ascending = [1, 2, 3, 4, 5, 6, 7, 8];
         let config = Config { wake: Wake::Relay, announce: true };
         let run = |ids: &[u32], starters: &[u32]| {
-            let log = elect(ids, Criterion::Lowest, config, starters);
-            (log.count("CANDIDACY"), log.count("ELECTED"), log.told.len())
+            let log = ring(ids, config).lowest(ids).started_by(starters).run();
+            (counts(&log, ["CANDIDACY", "ELECTED"]), log.told.len())
         };
-        assert_eq!(run(&descending, &[1, 2, 3]), (10, 8, 8));
-        assert_eq!(run(&ascending, &[1, 2, 3]), (21, 8, 8));
-        assert_eq!(run(&descending, &[1, 4, 7]), (14, 8, 8));
+        assert_eq!(run(&descending, &[1, 2, 3]), ([10, 8], 8));
+        assert_eq!(run(&ascending, &[1, 2, 3]), ([21, 8], 8));
+        assert_eq!(run(&descending, &[1, 4, 7]), ([14, 8], 8));
     }
 
     #[test]
@@ -438,40 +426,28 @@ mod tests {
     #[test]
     fn random_rings_elect_the_best_under_any_latency() {
         for seed in 0..200 {
-            let mut ids: Vec<u32> = (1..=1 + (seed % 20) as u32).collect();
-            Draw::new(seed, 9).shuffle(&mut ids);
-            let scene = scene(&ids, Criterion::Highest, Config::default());
-            let users = Initiators::at_once(NodeSet::first(ids.len()));
-            let latency = "uniform:0.1..3".parse().unwrap();
-            let network = Network { latency, ..Network::default() };
-            let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
-            let best = ids.iter().position(|&id| id as usize == ids.len()).unwrap();
-            assert_eq!(log.told_of("Leading")[0].1, best as u32 + 1);
+            let drawn = Drawn::new(seed, 1, 19);
+            let log = ring(&drawn.ids, Config::default()).latency("uniform:0.1..3").run();
+            assert_eq!(leaders(&log), [drawn.best()]);
         }
     }
 
     #[test]
     fn every_interleaving_holds() {
-        let states = |wake, announce, plan: &Plan| {
-            let scene = scene(&[2, 4, 1, 3], Criterion::Highest, Config { wake, announce });
-            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
-        };
-        let unordered = Plan::default();
-        let fifo = Plan { network: Order::Fifo, ..Plan::default() };
+        let states =
+            |wake, plan: &Plan| ring(&[2, 4, 1, 3], Config { wake, announce: true }).states(plan);
         let found =
-            [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| states(wake, true, &unordered));
+            [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| states(wake, &Plan::default()));
         assert_eq!(found, [1_184, 620, 1_147]);
-        assert_eq!(states(Wake::Suppress, true, &fifo), 298);
+        assert_eq!(states(Wake::Suppress, &fifo()), 298);
     }
 
     /// The numbers of the public models: every node starts, worst order, the minimum wins.
     #[test]
     fn state_counts_are_those_of_the_public_models() {
-        let states = |count: u32, plan: &Plan| {
-            let ids: Vec<u32> = (1..=count).collect();
-            let scene = scene(&ids, Criterion::Lowest, Config::default());
-            let users = Initiators::at_once(NodeSet::first(count as usize));
-            testing::exhaust(&scene, &users, plan)
+        let states = |count: usize, plan: &Plan| {
+            let ids = numbers(count);
+            ring(&ids, Config::default()).lowest(&ids).states(plan)
         };
         let step = Plan { start: Start::Step, ..Plan::default() };
         assert_eq!([3, 4, 5, 6].map(|count| states(count, &step)), [34, 157, 875, 5_786]);
@@ -483,12 +459,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let scene = scene(&[2, 3, 1], Criterion::Highest, Config::default());
-            let users = Initiators::at_once(NodeSet::first(3));
-            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-            (violation.property, records)
-        };
+        let trial = ring(&[2, 3, 1], Config::default());
+        let catch = |mistake| trial.catch(mistake, &Plan::default());
         assert_eq!(catch("NeverStop"), ("termination", 5));
         assert_eq!(catch("WorseCountsAsOwn"), ("uniqueness", 7));
     }

@@ -60,11 +60,13 @@
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, OptionSpec, Options, Paper,
-    Protocol, Refusal, Shape, Timing,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, Options, Paper, Protocol,
+    Refusal, Shape, Timing,
 };
 
+use super::chang_roberts::OPTIONS;
 pub use super::chang_roberts::{Config, Msg, Wake};
+use super::ring::Ways;
 use super::{ChangRoberts, Command, Election, Event, Promise, Rank};
 
 impl Algorithm for ChangRobertsBidirectional {
@@ -86,21 +88,7 @@ impl Algorithm for ChangRobertsBidirectional {
         timing: Timing::Asynchronous,
         survives: "no crash, no loss",
         kinds: &["CANDIDACY", "ELECTED"],
-        options: &[
-            OptionSpec {
-                name: "wake",
-                values: "join|suppress|relay",
-                default: "suppress",
-                help: "what a node does that is woken by somebody else's candidacy: send its own \
-                       first, do so only if it is better, or only pass on",
-            },
-            OptionSpec {
-                name: "announce",
-                values: "on|off",
-                default: "off",
-                help: "does the leader tell everybody, in another round",
-            },
-        ],
+        options: OPTIONS,
         costs: &[
             Cost { what: "messages, at least", formula: "2n-1", value: |n| 2.0 * n - 1.0 },
             Cost { what: "messages, at most", formula: "n(n+1)/2", value: |n| n * (n + 1.0) / 2.0 },
@@ -118,10 +106,9 @@ impl Algorithm for ChangRobertsBidirectional {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let way = |index| boot.neighbours.get(index).or(boot.neighbours.next()).unwrap_or(boot.me);
         Self {
             rank: boot.setup.ranks[boot.me],
-            ways: [way(0), way(1)],
+            ways: Ways::new(&boot),
             config: *boot.config,
             best: None,
             phase: Phase::Asleep,
@@ -134,8 +121,8 @@ impl Algorithm for ChangRobertsBidirectional {
 pub struct ChangRobertsBidirectional {
     /// What it offers.
     rank: Rank,
-    /// Its neighbours; twice the same on a ring of two, and itself on a ring of one.
-    ways: [NodeId; 2],
+    /// Its neighbours on either side.
+    ways: Ways,
     /// The options.
     config: Config,
     /// The best candidate seen, itself included. Invariant: none only while asleep.
@@ -165,8 +152,6 @@ impl Protocol for ChangRobertsBidirectional {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -200,12 +185,12 @@ impl ChangRobertsBidirectional {
         let way = cx.choose(2);
         cx.trace("start", &[("id", self.rank.id().into()), ("way", way.into())]);
         self.best = Some(self.rank);
-        let [one, other] = self.ways;
-        if one == cx.me() {
+        let to = self.ways.0[way as usize];
+        if to == cx.me() {
             return self.win(cx);
         }
         self.phase = Phase::Candidate;
-        cx.send(if way == 0 { one } else { other }, Msg::Candidacy(self.rank));
+        cx.send(to, Msg::Candidacy(self.rank));
     }
 
     /// Woken by somebody else's candidacy.
@@ -235,14 +220,8 @@ impl ChangRobertsBidirectional {
             self.phase = Phase::Passive;
         }
         cx.trace("pass on", &[("id", theirs.id().into())]);
-        let way = if flaw!(TurnBack) { from } else { self.beyond(from) };
+        let way = if flaw!(TurnBack) { from } else { self.ways.beyond(from) };
         cx.send(way, Msg::Candidacy(theirs));
-    }
-
-    /// The neighbour on the other side.
-    fn beyond(&self, from: NodeId) -> NodeId {
-        let [one, other] = self.ways;
-        if from == one { other } else { one }
     }
 
     /// Its own number came back.
@@ -250,8 +229,7 @@ impl ChangRobertsBidirectional {
         self.phase = Phase::Leader;
         cx.trace("win", &[("id", self.rank.id().into())]);
         cx.emit(Event::Leading(self.rank));
-        let [way, _] = self.ways;
-        if self.config.announce && way != cx.me() {
+        if let Some(way) = self.ways.first(cx.me()).filter(|_| self.config.announce) {
             cx.send(way, Msg::Elected(self.rank));
         }
     }
@@ -265,7 +243,7 @@ impl ChangRobertsBidirectional {
         self.best = self.best.max(Some(leader));
         cx.trace("learn", &[("id", leader.id().into())]);
         cx.emit(Event::Following(leader));
-        cx.send(self.beyond(from), Msg::Elected(leader));
+        cx.send(self.ways.beyond(from), Msg::Elected(leader));
     }
 }
 
@@ -273,25 +251,17 @@ impl ChangRobertsBidirectional {
 mod tests {
     use std::vec::Vec;
 
-    use quorate_check::{Network as Order, Plan};
-    use quorate_core::{Choices, Effect, Input, NodeSet, Scene, Time};
+    use quorate_check::Plan;
+    use quorate_core::{Choices, Effect, Input, Scene, Time};
     use quorate_sim::topology::Named;
-    use quorate_sim::{Draw, Faults, Network};
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node};
+    use crate::election::testing::{Drawn, Trial, fifo, leaders, named};
 
     type Node = ChangRobertsBidirectional;
 
-    fn scene(ids: &[u32], config: Config) -> Scene<Node> {
-        let topology = Named::TwoWayRing.build(ids.len(), 1).unwrap();
-        Scene::new(topology, Setup::with_ids(ids, Criterion::Highest), config)
-    }
-
-    fn elect(ids: &[u32], config: Config, starters: &[u32]) -> Log {
-        let users = Initiators::at_once(starters.iter().map(|&number| node(number)).collect());
-        testing::run(&scene(ids, config), users, &Network::default(), &Faults::default(), |_| {})
+    fn ring(ids: &[u32], config: Config) -> Trial<Node> {
+        Trial::new(named(&Named::TwoWayRing, ids.len()), ids, config)
     }
 
     struct Way(u32);
@@ -359,7 +329,7 @@ mod tests {
             let (mut messages, mut number) = (0, 0);
             let (mut least, mut most) = (u64::MAX, 0);
             rings(&mut (2..=count).collect(), &mut Vec::from([1]), &mut |ring| {
-                let scene = scene(ring, Config::default());
+                let scene = self::ring(ring, Config::default()).scene;
                 for ways in 0..1 << count {
                     let cost = rounds(ring, &scene, ways);
                     (least, most) = (cost.min(least), cost.max(most));
@@ -376,16 +346,10 @@ mod tests {
     #[test]
     fn random_rings_elect_the_best_under_any_latency_within_the_bounds() {
         for seed in 0..200 {
-            let mut ids: Vec<u32> = (1..=2 + (seed % 20) as u32).collect();
-            Draw::new(seed, 9).shuffle(&mut ids);
-            let scene = scene(&ids, Config::default());
-            let users = Initiators::at_once(NodeSet::first(ids.len()));
-            let latency = "uniform:0.1..3".parse().unwrap();
-            let network = Network { latency, ..Network::default() };
-            let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
-            let best = ids.iter().position(|&id| id as usize == ids.len()).unwrap();
-            assert_eq!(log.told_of("Leading")[0].1, best as u32 + 1);
-            let n = ids.len() as u64;
+            let drawn = Drawn::new(seed, 2, 19);
+            let log = ring(&drawn.ids, Config::default()).latency("uniform:0.1..3").run();
+            assert_eq!(leaders(&log), [drawn.best()]);
+            let n = drawn.count();
             assert!((2 * n - 1..=n * (n + 1) / 2).contains(&log.report.messages));
         }
     }
@@ -395,11 +359,13 @@ mod tests {
         let ids = [3, 7, 2, 9, 4, 1];
         for starter in 1..=6 {
             for wake in [Wake::Join, Wake::Suppress] {
-                let log = elect(&ids, Config { wake, announce: true }, &[starter]);
+                let config = Config { wake, announce: true };
+                let log = ring(&ids, config).started_by(&[starter]).run();
                 assert_eq!((log.count("ELECTED"), log.told.len()), (6, 6));
-                assert_eq!(log.told_of("Leading")[0].1, 4);
+                assert_eq!(leaders(&log), [4]);
             }
-            let relay = elect(&ids, Config { wake: Wake::Relay, announce: false }, &[starter]);
+            let config = Config { wake: Wake::Relay, announce: false };
+            let relay = ring(&ids, config).started_by(&[starter]).run();
             assert_eq!(relay.report.messages, 6);
             assert_eq!(relay.told_of("Leading"), [(6.0, starter)]);
         }
@@ -407,34 +373,26 @@ mod tests {
 
     #[test]
     fn the_smallest_rings() {
-        let alone = elect(&[5], Config::default(), &[1]);
+        let alone = ring(&[5], Config::default()).run();
         assert_eq!((alone.report.messages, alone.told_of("Leading")), (0, [(0.0, 1)].into()));
-        let two = elect(&[5, 8], Config::default(), &[1, 2]);
+        let two = ring(&[5, 8], Config::default()).run();
         assert_eq!((two.report.messages, two.told_of("Leading")), (3, [(2.0, 2)].into()));
     }
 
     #[test]
     fn every_interleaving_and_every_choice_holds() {
-        let states = |wake, announce, plan: &Plan| {
-            let scene = scene(&[2, 4, 1, 3], Config { wake, announce });
-            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
-        };
-        let unordered = Plan::default();
-        let fifo = Plan { network: Order::Fifo, ..Plan::default() };
+        let states =
+            |wake, plan: &Plan| ring(&[2, 4, 1, 3], Config { wake, announce: true }).states(plan);
         let found =
-            [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| states(wake, true, &unordered));
+            [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| states(wake, &Plan::default()));
         assert_eq!(found, [5_992, 2_760, 3_045]);
-        assert_eq!(states(Wake::Suppress, true, &fifo), 2_088);
+        assert_eq!(states(Wake::Suppress, &fifo()), 2_088);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let scene = scene(&[2, 3, 1], Config::default());
-            let users = Initiators::at_once(NodeSet::first(3));
-            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-            (violation.property, records)
-        };
+        let trial = ring(&[2, 3, 1], Config::default());
+        let catch = |mistake| trial.catch(mistake, &Plan::default());
         assert_eq!(catch("NeverStop"), ("termination", 5));
         assert_eq!(catch("TurnBack"), ("uniqueness", 9));
     }

@@ -262,8 +262,6 @@ impl Protocol for FloodMax {
     type Event = Event;
     type Stable = core::convert::Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
             (Command::Elect, Phase::Asleep) => self.wake(cx),
@@ -380,14 +378,13 @@ impl FloodMax {
 mod tests {
     use std::vec::Vec;
 
-    use quorate_check::{Outcome, Plan, Timers, check};
+    use quorate_check::{Plan, Timers};
     use quorate_core::{NodeSet, Topology};
     use quorate_sim::topology::Named;
-    use quorate_sim::{Draw, Faults, Network};
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node};
+    use crate::election::testing::{Drawn, Trial, leaders, named, numbers};
+    use crate::testing::Log;
 
     const ON_CHANGE: Config = Config { send: When::OnChange, diameter: None };
 
@@ -405,20 +402,15 @@ mod tests {
         NodeId::first(topology.count()).map(from).max().unwrap()
     }
 
-    fn scene(topology: Topology, ids: &[u32], config: Config) -> Scene<FloodMax> {
-        let mut setup = Setup::with_ids(ids, Criterion::Highest);
-        setup.diameter = diameter(&topology);
-        Scene::new(topology, setup, config)
+    fn trial(topology: Topology, ids: &[u32], config: Config) -> Trial<FloodMax> {
+        let diameter = diameter(&topology);
+        let mut trial = Trial::<FloodMax>::new(topology, ids, config);
+        trial.scene.setup.diameter = diameter;
+        trial
     }
 
-    fn users(starters: &[u32]) -> Initiators {
-        Initiators::at_once(starters.iter().map(|&number| node(number)).collect())
-    }
-
-    fn elect(shape: &Named, count: u32, config: Config) -> Log {
-        let ids: Vec<u32> = (1..=count).collect();
-        let scene = scene(shape.build(count as usize, 1).unwrap(), &ids, config);
-        testing::run(&scene, users(&ids), &Network::default(), &Faults::default(), |_| {})
+    fn elect(shape: &Named, count: usize, config: Config) -> Log {
+        trial(named(shape, count), &numbers(count), config).run()
     }
 
     #[test]
@@ -433,10 +425,10 @@ mod tests {
     #[test]
     fn the_cost_is_two_messages_per_link_and_round() {
         for count in 1..=16 {
-            let n = u64::from(count);
+            let n = count as u64;
             let path = elect(&Named::Path, count, Config::default());
             assert_eq!(path.report.messages, 2 * (n - 1) * (n - 1));
-            assert!(path.told.iter().all(|told| told.0 == f64::from(count - 1)));
+            assert!(path.told.iter().all(|told| told.0 == (n - 1) as f64));
             let complete = elect(&Named::Complete, count, Config::default());
             assert_eq!(complete.report.messages, n * (n - 1));
         }
@@ -445,22 +437,16 @@ mod tests {
     #[test]
     fn random_graphs_elect_the_best_whoever_starts_under_any_latency() {
         for seed in 0..300 {
-            let mut draw = Draw::new(seed, 9);
-            let count = 1 + draw.below(15) as u32;
-            let mut ids: Vec<u32> = (1..=count).collect();
-            draw.shuffle(&mut ids);
-            let starters = [1 + draw.below(count.into()) as u32, 1];
+            let drawn = Drawn::new(seed, 1, 14);
             for (config, latency) in
                 [(Config::default(), "uniform:0.1..9"), (ON_CHANGE, "uniform:0..1")]
             {
-                let topology = Named::Random(2.5).build(count as usize, seed).unwrap();
-                let scene = scene(topology, &ids, config);
-                let latency = latency.parse().unwrap();
-                let network = Network { latency, ..Network::default() };
-                let users = users(&starters);
-                let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
-                let best = ids.iter().position(|&id| id == count).unwrap() as u32 + 1;
-                assert_eq!(log.told_of("Leading")[0].1, best);
+                let graph = Named::Random(2.5).build(drawn.ids.len(), seed).unwrap();
+                let trial = trial(graph, &drawn.ids, config).latency(latency);
+                let trial = trial.started_by(&drawn.starters);
+                let log = trial.run();
+                assert_eq!(leaders(&log), [drawn.best()]);
+                let scene = &trial.scene;
                 let all = scene.topology.links() as u64 * u64::from(scene.setup.diameter);
                 assert!(log.report.messages <= all);
             }
@@ -472,11 +458,7 @@ mod tests {
     fn the_diameter_must_be_a_bound() {
         let run = |diameter| {
             let config = Config { diameter: Some(diameter), ..Config::default() };
-            let topology = Named::Path.build(5, 1).unwrap();
-            let scene = scene(topology, &[5, 1, 2, 3, 4], config);
-            let (network, faults) = (Network::default(), Faults::default());
-            let log =
-                testing::run_unjudged(&scene, users(&[1, 2, 3, 4, 5]), &network, &faults, |_| {});
+            let log = trial(named(&Named::Path, 5), &[5, 1, 2, 3, 4], config).run_unjudged();
             (log.report.holds(), log.report.messages)
         };
         assert_eq!([3, 4, 9].map(run), [(false, 24), (true, 32), (true, 72)]);
@@ -484,15 +466,14 @@ mod tests {
         assert_eq!(read("7").unwrap().diameter, Some(7));
         assert!(read("-1").is_err());
         let none = Config { diameter: Some(0), ..Config::default() };
-        assert!(FloodMax::admit(&scene(Topology::complete(2), &[1, 2], none)).is_err());
+        assert!(FloodMax::admit(&trial(Topology::complete(2), &[1, 2], none).scene).is_err());
     }
 
     #[test]
     fn every_interleaving_holds_also_with_a_message_twice() {
         let states = |shape: &Named, starters: &[u32], duplicates| {
-            let scene = scene(shape.build(4, 1).unwrap(), &[2, 4, 1, 3], Config::default());
-            let plan = Plan { duplicates, ..Plan::default() };
-            testing::exhaust(&scene, &users(starters), &plan)
+            let trial = trial(named(shape, 4), &[2, 4, 1, 3], Config::default());
+            trial.started_by(starters).states(&Plan { duplicates, ..Plan::default() })
         };
         let found = [
             states(&Named::Path, &[1, 4], 0),
@@ -506,24 +487,16 @@ mod tests {
     /// Silence means nothing where delays have no bound: two nodes lead.
     #[test]
     fn sending_on_change_needs_the_bound() {
-        let scene = scene(Named::Path.build(3, 1).unwrap(), &[3, 1, 2], ON_CHANGE);
+        let trial = trial(named(&Named::Path, 3), &[3, 1, 2], ON_CHANGE).started_by(&[1]);
         let plan = Plan { timers: Timers::Anytime, ..Plan::default() };
-        let report = check(&scene, &users(&[1]), &plan, &mut |_| {});
-        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
-        assert_eq!((found.violation.property, found.trace.len()), ("uniqueness", 10));
+        assert_eq!(trial.violation(&plan), ("uniqueness", 10));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let scene = scene(Named::Path.build(3, 1).unwrap(), &[3, 1, 2], Config::default());
-            let plan = Plan::default();
-            let (violation, records) = testing::catch(mistake, &scene, &users(&[2]), &plan);
-            (violation.property, records)
-        };
-        assert_eq!(
-            ["OneRoundFewer", "ForgetOwn"].map(catch),
-            [("uniqueness", 6), ("uniqueness", 11)]
-        );
+        let trial = trial(named(&Named::Path, 3), &[3, 1, 2], Config::default()).started_by(&[2]);
+        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        assert_eq!(catch("OneRoundFewer"), ("uniqueness", 6));
+        assert_eq!(catch("ForgetOwn"), ("uniqueness", 11));
     }
 }

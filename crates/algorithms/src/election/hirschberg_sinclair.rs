@@ -63,10 +63,11 @@
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
-    Paper, Protocol, Refusal, Shape, Timing,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Options, Paper,
+    Protocol, Refusal, Shape, Timing,
 };
 
+use super::ring::{Ways, announce, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for HirschbergSinclair {
@@ -88,12 +89,7 @@ impl Algorithm for HirschbergSinclair {
         timing: Timing::Asynchronous,
         survives: "no crash, no loss",
         kinds: &["FROM", "OK", "NO", "ELECTED"],
-        options: &[OptionSpec {
-            name: "announce",
-            values: "on|off",
-            default: "off",
-            help: "does the leader tell everybody, in another round",
-        }],
+        options: &[announce("off")],
         costs: &[
             Cost {
                 what: "messages, at most",
@@ -119,15 +115,13 @@ impl Algorithm for HirschbergSinclair {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let announce = options.choice("announce", &[("on", true), ("off", false)], false)?;
-        Ok(Config { announce })
+        Ok(Config { announce: read_announce(options, false)? })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let way = |index| boot.neighbours.get(index).or(boot.neighbours.next()).unwrap_or(boot.me);
         Self {
             rank: boot.setup.ranks[boot.me],
-            ways: [way(0), way(1)],
+            ways: Ways::new(&boot),
             config: *boot.config,
             phase: Phase::Asleep,
         }
@@ -186,8 +180,8 @@ impl Message for Msg {
 pub struct HirschbergSinclair {
     /// What it offers.
     rank: Rank,
-    /// Its neighbours; twice the same on a ring of two, and itself on a ring of one.
-    ways: [NodeId; 2],
+    /// Its neighbours on either side.
+    ways: Ways,
     /// The options.
     config: Config,
     /// What has become of it.
@@ -221,8 +215,6 @@ impl Protocol for HirschbergSinclair {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
             (Command::Elect, Phase::Asleep) => self.send_both(cx, 1),
@@ -240,7 +232,7 @@ impl Protocol for HirschbergSinclair {
             Msg::From { rank, hops } => self.yield_to(cx, from, rank, hops),
             Msg::Ok(rank) if rank == self.rank => self.approved(cx),
             Msg::No(rank) if rank == self.rank => self.lose(cx),
-            reply @ (Msg::Ok(_) | Msg::No(_)) => cx.send(self.beyond(from), reply),
+            reply @ (Msg::Ok(_) | Msg::No(_)) => cx.send(self.ways.beyond(from), reply),
             Msg::Elected(leader) => self.learn(cx, from, leader),
         }
     }
@@ -250,11 +242,11 @@ impl HirschbergSinclair {
     /// Asks this far on both sides.
     fn send_both(&mut self, cx: &mut Ctx<'_, Self>, reach: u32) {
         cx.trace("ask", &[("id", self.rank.id().into()), ("reach", reach.into())]);
-        if self.ways[0] == cx.me() {
+        if self.ways.first(cx.me()).is_none() {
             return self.win(cx);
         }
         self.phase = Phase::Candidate { reach, awaited: 2 };
-        for way in self.ways {
+        for way in self.ways.0 {
             cx.send(way, Msg::From { rank: self.rank, hops: reach });
         }
     }
@@ -275,16 +267,10 @@ impl HirschbergSinclair {
         }
         cx.trace("yield", &[("id", rank.id().into()), ("hops", hops.into())]);
         if hops > 1 {
-            cx.send(self.beyond(from), Msg::From { rank, hops: hops - 1 });
+            cx.send(self.ways.beyond(from), Msg::From { rank, hops: hops - 1 });
         } else {
             cx.send(from, Msg::Ok(rank));
         }
-    }
-
-    /// The neighbour on the other side.
-    fn beyond(&self, from: NodeId) -> NodeId {
-        let [one, other] = self.ways;
-        if from == one { other } else { one }
     }
 
     /// One side has nobody better; with both, asks twice as far.
@@ -320,8 +306,7 @@ impl HirschbergSinclair {
         self.phase = Phase::Won;
         cx.trace("win", &[("id", self.rank.id().into())]);
         cx.emit(Event::Leading(self.rank));
-        let [way, _] = self.ways;
-        if self.config.announce && way != cx.me() {
+        if let Some(way) = self.ways.first(cx.me()).filter(|_| self.config.announce) {
             cx.send(way, Msg::Elected(self.rank));
         }
     }
@@ -334,7 +319,7 @@ impl HirschbergSinclair {
         self.phase = Phase::Follower;
         cx.trace("learn", &[("id", leader.id().into())]);
         cx.emit(Event::Following(leader));
-        cx.send(self.beyond(from), Msg::Elected(leader));
+        cx.send(self.ways.beyond(from), Msg::Elected(leader));
     }
 }
 
@@ -342,23 +327,19 @@ impl HirschbergSinclair {
 mod tests {
     use std::vec::Vec;
 
-    use quorate_check::{Network as Order, Plan};
-    use quorate_core::{NodeSet, Scene};
+    use quorate_check::Plan;
     use quorate_sim::topology::Named;
-    use quorate_sim::{Draw, Faults, Network};
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node};
+    use crate::election::testing::{Drawn, Trial, counts, fifo, leaders, named, numbers};
+    use crate::testing::Log;
 
-    fn scene(ids: &[u32], announce: bool) -> Scene<HirschbergSinclair> {
-        let topology = Named::TwoWayRing.build(ids.len(), 1).unwrap();
-        Scene::new(topology, Setup::with_ids(ids, Criterion::Highest), Config { announce })
+    fn ring(ids: &[u32], announce: bool) -> Trial<HirschbergSinclair> {
+        Trial::new(named(&Named::TwoWayRing, ids.len()), ids, Config { announce })
     }
 
     fn elect(ids: &[u32], announce: bool, starters: &[u32]) -> Log {
-        let users = Initiators::at_once(starters.iter().map(|&number| node(number)).collect());
-        testing::run(&scene(ids, announce), users, &Network::default(), &Faults::default(), |_| {})
+        ring(ids, announce).started_by(starters).run()
     }
 
     /// Out and back on both sides for every doubling, and the last time round on both sides.
@@ -366,8 +347,7 @@ mod tests {
     fn the_best_one_alone_costs_what_the_formula_says() {
         let costs = HirschbergSinclair::META.costs;
         for count in 2..=40u32 {
-            let ids: Vec<u32> = (1..=count).collect();
-            let log = elect(&ids, false, &[count]);
+            let log = elect(&numbers(count as usize), false, &[count]);
             let [most, messages, time] = [0, 1, 2].map(|i| (costs[i].value)(f64::from(count)));
             assert_eq!(log.report.messages as f64, messages, "{count} nodes");
             assert_eq!(log.told_of("Leading"), [(time, count)]);
@@ -379,17 +359,12 @@ mod tests {
     #[test]
     fn everybody_starts_within_the_bound_under_any_latency() {
         for seed in 0..300 {
-            let mut ids: Vec<u32> = (1..=2 + (seed % 60) as u32).collect();
-            Draw::new(seed, 9).shuffle(&mut ids);
-            let users = Initiators::at_once(NodeSet::first(ids.len()));
+            let drawn = Drawn::new(seed, 2, 59);
             let latency = if seed % 2 == 0 { "1" } else { "uniform:0.1..3" };
-            let network = Network { latency: latency.parse().unwrap(), ..Network::default() };
-            let scene = scene(&ids, false);
-            let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
-            let best = ids.iter().position(|&id| id as usize == ids.len()).unwrap();
-            assert_eq!(log.told_of("Leading")[0].1, best as u32 + 1);
-            let most = (HirschbergSinclair::META.costs[0].value)(ids.len() as f64);
-            assert!(log.report.messages as f64 <= most, "{ids:?}");
+            let log = ring(&drawn.ids, false).latency(latency).run();
+            assert_eq!(leaders(&log), [drawn.best()]);
+            let most = (HirschbergSinclair::META.costs[0].value)(drawn.count() as f64);
+            assert!(log.report.messages as f64 <= most, "{:?}", drawn.ids);
         }
     }
 
@@ -397,8 +372,8 @@ mod tests {
     #[test]
     fn no_order_is_quadratic() {
         let descending: Vec<u32> = (1..=1_000).rev().collect();
-        let log = elect(&descending, false, &descending);
-        assert_eq!(log.told_of("Leading")[0].1, 1);
+        let log = ring(&descending, false).run();
+        assert_eq!(leaders(&log), [1]);
         assert_eq!(log.report.messages, 10_088);
     }
 
@@ -408,7 +383,7 @@ mod tests {
         for starter in 1..=6 {
             let log = elect(&ids, true, &[starter]);
             assert_eq!((log.count("ELECTED"), log.told.len()), (6, 6));
-            assert_eq!(log.told_of("Leading")[0].1, 4);
+            assert_eq!(leaders(&log), [4]);
         }
     }
 
@@ -418,31 +393,25 @@ mod tests {
         assert_eq!((alone.report.messages, alone.told_of("Leading")), (0, [(0.0, 1)].into()));
         // Two questions each, two OK, two NO; then two questions that go round.
         let two = elect(&[5, 8], true, &[1, 2]);
-        let counts = ["FROM", "OK", "NO", "ELECTED"].map(|kind| two.count(kind));
+        let counts = counts(&two, ["FROM", "OK", "NO", "ELECTED"]);
         assert_eq!((counts, two.told_of("Leading")), ([8, 2, 2, 2], [(4.0, 2)].into()));
     }
 
     #[test]
     fn every_interleaving_holds() {
         let states = |ids: &[u32], starters, plan: &Plan| {
-            let users = Initiators::at_once(NodeSet::first(starters));
-            testing::exhaust(&scene(ids, true), &users, plan)
+            ring(ids, true).started_by(&numbers(starters)).states(plan)
         };
         let unordered = Plan::default();
-        let fifo = Plan { network: Order::Fifo, ..Plan::default() };
         assert_eq!([2, 3].map(|all| states(&[2, 3, 1][..all], all, &unordered)), [206, 19_088]);
         assert_eq!([1, 2].map(|some| states(&[2, 4, 1, 3], some, &unordered)), [16_394, 35_189]);
-        assert_eq!(states(&[2, 3, 1], 3, &fifo), 2_826);
+        assert_eq!(states(&[2, 3, 1], 3, &fifo()), 2_826);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let users = Initiators::at_once(NodeSet::first(2));
-            let scene = scene(&[2, 1, 3], false);
-            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-            (violation.property, records)
-        };
+        let trial = ring(&[2, 1, 3], false).started_by(&[1, 2]);
+        let catch = |mistake| trial.catch(mistake, &Plan::default());
         assert_eq!(catch("NobodyRefuses"), ("termination", 14));
         assert_eq!(catch("SleepOn"), ("termination", 10));
     }

@@ -66,7 +66,9 @@ use quorate_core::{
     Paper, Protocol, Refusal, Shape, Timing,
 };
 
+use super::ring::{announce, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
+use crate::options::number;
 
 /// The largest K: a node has a counter for each number.
 const K_MAX: u32 = 1 << 16;
@@ -97,12 +99,7 @@ impl Algorithm for ItaiRodeh {
                 default: "the number of nodes, at least 2",
                 help: "how many numbers there are to draw from",
             },
-            OptionSpec {
-                name: "announce",
-                values: "on|off",
-                default: "off",
-                help: "does the leader tell everybody, in another round",
-            },
+            announce("off"),
         ],
         costs: &[
             Cost { what: "messages, one round", formula: "n(n-1)", value: |n| n * (n - 1.0) },
@@ -116,15 +113,8 @@ impl Algorithm for ItaiRodeh {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let k = match options.get("k") {
-            None => None,
-            Some(given) => match given.parse() {
-                Ok(k @ 2..=K_MAX) => Some(k),
-                _ => return Err(BadOption::new("k", given, "a number from 2 to 65536")),
-            },
-        };
-        let announce = options.choice("announce", &[("on", true), ("off", false)], false)?;
-        Ok(Config { k, announce })
+        let k = options.get("k").map(|_| number(options, "k", 2, 2..=K_MAX)).transpose()?;
+        Ok(Config { k, announce: read_announce(options, false)? })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -221,8 +211,6 @@ impl Protocol for ItaiRodeh {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -328,17 +316,16 @@ impl ItaiRodeh {
 mod tests {
     use std::collections::VecDeque;
 
-    use quorate_check::{Network as Order, Outcome, Plan, check};
-    use quorate_core::{Choices, Effect, Input, NodeSet, Scene, Time, Topology};
-    use quorate_sim::{Faults, Network, World};
+    use quorate_check::{Outcome, Plan, check};
+    use quorate_core::{Choices, Effect, Input, Time, Topology};
+    use quorate_sim::World;
 
     use super::*;
-    use crate::election::{Initiators, Setup};
-    use crate::testing;
+    use crate::election::testing::{Trial, fifo, numbers};
 
-    fn scene(count: usize, k: u32, announce: bool) -> Scene<ItaiRodeh> {
+    fn ring(count: usize, k: u32, announce: bool) -> Trial<ItaiRodeh> {
         let config = Config { k: Some(k), announce };
-        Scene::new(Topology::ring(count), Setup::ascending(count), config)
+        Trial::ascending(Topology::ring(count), config)
     }
 
     /// Draws what it is told to, once.
@@ -352,7 +339,7 @@ mod tests {
 
     /// Does the round decide in which node i draws `draws[i]`? Whoever must draw again stops.
     fn decides(count: usize, k: u32, draws: &[u32]) -> bool {
-        let scene = scene(count, k, false);
+        let scene = ring(count, k, false).scene;
         let mut nodes: Vec<ItaiRodeh> = NodeId::first(count).map(|at| scene.boot(at)).collect();
         let mut inputs: VecDeque<_> =
             NodeId::first(count).map(|at| (at, Input::Command(Command::Elect))).collect();
@@ -401,12 +388,11 @@ mod tests {
     #[test]
     fn the_measured_mean_is_near_the_exact_one() {
         for (count, k, exact) in [(3, 2, 4.0 / 3.0), (3, 3, 9.0 / 8.0), (4, 2, 2.0)] {
-            let scene = scene(count, k, false);
+            let Trial { scene, users, network, faults } = ring(count, k, false);
             let (runs, per_round) = (2_000, (count * (count - 1)) as u64);
             let mut rounds = 0;
             for seed in 0..runs {
-                let users = Initiators::at_once(NodeSet::first(count));
-                let (network, faults) = (Network::default(), Faults::default());
+                let users = users.clone();
                 let mut world = World::new(&scene, users, (), &network, &faults, seed);
                 world.run_to_rest();
                 let report = world.finish().0;
@@ -422,13 +408,11 @@ mod tests {
     #[test]
     fn any_node_can_start_and_the_announcement_adds_a_round() {
         for count in 1..=16 {
-            let users = Initiators::at_once(NodeSet::first(1));
-            let scene = scene(count, 64, true);
-            let log = testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+            let log = ring(count, 64, true).started_by(&[1]).run();
             let told = if count == 1 { 0 } else { count as u64 };
             assert_eq!((log.count("ELECTED"), log.told.len()), (told, count));
             let per_round = (count * (count - 1)) as u64;
-            assert!(count == 1 || log.count("NUMBER") % per_round == 0);
+            assert!(count == 1 || log.count("NUMBER").is_multiple_of(per_round));
         }
     }
 
@@ -442,15 +426,10 @@ mod tests {
         }
     }
 
-    fn fifo() -> Plan {
-        Plan { network: Order::Fifo, ..Plan::default() }
-    }
-
     #[test]
     fn every_interleaving_and_every_draw_holds() {
         let states = |count, k, starters| {
-            let users = Initiators::at_once(NodeSet::first(starters));
-            testing::exhaust(&scene(count, k, true), &users, &fifo())
+            ring(count, k, true).started_by(&numbers(starters)).states(&fifo())
         };
         assert_eq!([states(2, 2, 2), states(3, 2, 3), states(3, 3, 3)], [71, 1_583, 5_383]);
         assert_eq!(states(4, 2, 1), 2_983);
@@ -459,8 +438,8 @@ mod tests {
     /// Numbers without names must be counted in order.
     #[test]
     fn links_must_keep_the_order() {
-        let users = Initiators::at_once(NodeSet::first(3));
-        let report = check(&scene(3, 2, false), &users, &Plan::default(), &mut |_| {});
+        let Trial { scene, users, .. } = ring(3, 2, false);
+        let report = check(&scene, &users, &Plan::default(), &mut |_| {});
         let (Outcome::Violated(found) | Outcome::Deadlock(found)) = report.outcome else {
             panic!("{report:?}")
         };
@@ -469,12 +448,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let users = Initiators::at_once(NodeSet::first(3));
-            let (violation, records) =
-                testing::catch(mistake, &scene(3, 3, false), &users, &fifo());
-            (violation.property, records)
-        };
+        let trial = ring(3, 3, false);
+        let catch = |mistake| trial.catch(mistake, &fifo());
         assert_eq!(catch("OnceIsEnough"), ("uniqueness", 9));
         assert_eq!(catch("RememberOldRounds"), ("termination", 16));
     }

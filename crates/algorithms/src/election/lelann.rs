@@ -70,6 +70,7 @@ use quorate_core::{
     Paper, Protocol, Refusal, Shape, Timing,
 };
 
+use super::ring::{announce, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for LeLann {
@@ -99,12 +100,7 @@ impl Algorithm for LeLann {
                 help: "what a node does that is woken by somebody else's candidacy: send its own \
                        first, or only pass on",
             },
-            OptionSpec {
-                name: "announce",
-                values: "on|off",
-                default: "on",
-                help: "does the leader tell everybody, in another round",
-            },
+            announce("on"),
         ],
         costs: &[
             Cost {
@@ -133,8 +129,7 @@ impl Algorithm for LeLann {
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
         let wakes = [("join", Wake::Join), ("relay", Wake::Relay)];
         let wake = options.choice("wake", &wakes, Wake::default())?;
-        let announce = options.choice("announce", &[("on", true), ("off", false)], true)?;
-        Ok(Config { wake, announce })
+        Ok(Config { wake, announce: read_announce(options, true)? })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -233,8 +228,6 @@ impl Protocol for LeLann {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
             (Command::Elect, Phase::Asleep) => self.start(cx),
@@ -326,117 +319,95 @@ impl LeLann {
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
-    use quorate_check::{Network as Order, Plan};
-    use quorate_core::{NodeSet, Scene, Topology};
-    use quorate_sim::{Draw, Faults, Network};
+    use quorate_check::Plan;
+    use quorate_core::Topology;
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node};
+    use crate::election::testing::{Drawn, Trial, counts, fifo, leaders, numbers};
+    use crate::testing::Log;
 
+    const KINDS: [&str; 2] = ["CANDIDACY", "ELECTED"];
     const RELAY: Config = Config { wake: Wake::Relay, announce: true };
 
-    fn scene(ids: &[u32], criterion: Criterion, config: Config) -> Scene<LeLann> {
-        Scene::new(Topology::ring(ids.len()), Setup::with_ids(ids, criterion), config)
+    fn ring(ids: &[u32], config: Config) -> Trial<LeLann> {
+        Trial::new(Topology::ring(ids.len()), ids, config)
     }
 
-    fn elect(ids: &[u32], criterion: Criterion, config: Config, starters: &[u32]) -> Log {
-        let users = Initiators::at_once(starters.iter().map(|&number| node(number)).collect());
-        let scene = scene(ids, criterion, config);
-        testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {})
-    }
-
-    fn counts(log: &Log) -> (u64, u64) {
-        (log.count("CANDIDACY"), log.count("ELECTED"))
+    fn elect(ids: &[u32], config: Config, starters: &[u32]) -> Log {
+        ring(ids, config).started_by(starters).run()
     }
 
     /// M·N + N, whoever starts.
     #[test]
     fn every_candidacy_costs_a_round_and_so_does_the_announcement() {
-        for count in 2..=16u32 {
-            let ids: Vec<u32> = (1..=count).collect();
-            let everybody = ids.clone();
+        for count in 2..=16 {
+            let ids = numbers(count);
+            let round = count as u64;
             for starters in 1..=count {
-                let log = elect(&ids, Criterion::Highest, RELAY, &everybody[..starters as usize]);
-                let round = u64::from(count);
-                assert_eq!(counts(&log), (u64::from(starters) * round, round));
+                let log = elect(&ids, RELAY, &ids[..starters]);
+                assert_eq!(counts(&log, KINDS), [starters as u64 * round, round]);
                 let last = log.told.iter().map(|told| told.0).fold(0.0, f64::max);
-                assert_eq!(last, f64::from(2 * count - starters), "candidates know after a round");
+                assert_eq!(last, (2 * count - starters) as f64, "candidates know after a round");
             }
-            let log = elect(&ids, Criterion::Highest, Config::default(), &everybody[..1]);
-            assert_eq!(log.report.messages, u64::from(count * count + count), "all are woken");
-            assert_eq!(log.told_of("Leading")[0].1, count);
+            let log = elect(&ids, Config::default(), &[1]);
+            assert_eq!(log.report.messages, round * round + round, "all are woken");
+            assert_eq!(leaders(&log), [count as u32]);
         }
     }
 
     #[test]
     fn five_nodes_with_two_candidates_and_with_five() {
         let ids = [4, 2, 5, 1, 3];
-        let two = elect(&ids, Criterion::Highest, RELAY, &[2, 5]);
-        assert_eq!((counts(&two), two.report.messages), ((10, 5), 15));
+        let two = elect(&ids, RELAY, &[2, 5]);
+        assert_eq!((counts(&two, KINDS), two.report.messages), ([10, 5], 15));
         assert_eq!(two.told_of("Leading"), [(5.0, 5)]);
         assert_eq!(two.told_of("Following"), [(5.0, 2), (6.0, 1), (8.0, 3), (9.0, 4)]);
-        let five = elect(&ids, Criterion::Highest, RELAY, &[1, 2, 3, 4, 5]);
-        assert_eq!((counts(&five), five.report.messages), ((25, 5), 30));
+        let five = elect(&ids, RELAY, &[1, 2, 3, 4, 5]);
+        assert_eq!((counts(&five, KINDS), five.report.messages), ([25, 5], 30));
         assert_eq!(five.told_of("Leading"), [(5.0, 3)]);
-        let least = elect(&ids, Criterion::Lowest, RELAY, &[2, 5]);
-        assert_eq!((least.report.messages, least.told_of("Leading")), (15, Vec::from([(5.0, 2)])));
+        let least = ring(&ids, RELAY).lowest(&ids).started_by(&[2, 5]).run();
+        assert_eq!((least.report.messages, least.told_of("Leading")), (15, [(5.0, 2)].into()));
     }
 
     #[test]
     fn without_the_announcement_the_candidates_know() {
         let quiet = |wake| Config { wake, announce: false };
-        let log = elect(&[4, 2, 5, 1, 3], Criterion::Highest, quiet(Wake::Relay), &[2, 5]);
+        let log = elect(&[4, 2, 5, 1, 3], quiet(Wake::Relay), &[2, 5]);
         assert_eq!((log.report.messages, log.told.len()), (10, 2));
-        let log = elect(&[4, 2, 5, 1, 3], Criterion::Highest, quiet(Wake::Join), &[2]);
+        let log = elect(&[4, 2, 5, 1, 3], quiet(Wake::Join), &[2]);
         assert_eq!((log.report.messages, log.told.len()), (25, 5));
     }
 
     #[test]
     fn a_ring_of_one_leads_itself() {
-        let log = elect(&[5], Criterion::Highest, Config::default(), &[1]);
-        assert_eq!((log.report.messages, log.told_of("Leading")), (0, Vec::from([(0.0, 1)])));
+        let log = elect(&[5], Config::default(), &[1]);
+        assert_eq!((log.report.messages, log.told_of("Leading")), (0, [(0.0, 1)].into()));
     }
 
     #[test]
     fn random_rings_elect_the_best_under_any_latency() {
         for seed in 0..200 {
-            let mut ids: Vec<u32> = (1..=1 + (seed % 20) as u32).collect();
-            Draw::new(seed, 9).shuffle(&mut ids);
-            let scene = scene(&ids, Criterion::Highest, Config::default());
-            let users = Initiators::at_once(NodeSet::first(1 + seed as usize % ids.len()));
-            let latency = "uniform:0.1..3".parse().unwrap();
-            let network = Network { latency, ..Network::default() };
-            let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
-            let best = ids.iter().position(|&id| id as usize == ids.len()).unwrap();
-            assert_eq!(log.told_of("Leading")[0].1, best as u32 + 1);
+            let drawn = Drawn::new(seed, 1, 19);
+            let trial = ring(&drawn.ids, Config::default()).latency("uniform:0.1..3");
+            assert_eq!(leaders(&trial.started_by(&drawn.starters).run()), [drawn.best()]);
         }
     }
 
     #[test]
     fn every_interleaving_holds() {
         let states = |wake, announce, plan: &Plan| {
-            let scene = scene(&[2, 4, 1, 3], Criterion::Highest, Config { wake, announce });
-            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
+            ring(&[2, 4, 1, 3], Config { wake, announce }).states(plan)
         };
-        let unordered = Plan::default();
-        let fifo = Plan { network: Order::Fifo, ..Plan::default() };
         let found = [(Wake::Join, true), (Wake::Relay, true), (Wake::Relay, false)]
-            .map(|(wake, announce)| states(wake, announce, &unordered));
+            .map(|(wake, announce)| states(wake, announce, &Plan::default()));
         assert_eq!(found, [15_264, 4_124, 2_216]);
-        assert_eq!(states(Wake::Join, true, &fifo), 1_645);
+        assert_eq!(states(Wake::Join, true, &fifo()), 1_645);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let scene = scene(&[2, 3, 1], Criterion::Highest, RELAY);
-            let users = Initiators::at_once(NodeSet::first(3));
-            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-            (violation.property, records)
-        };
+        let trial = ring(&[2, 3, 1], RELAY);
+        let catch = |mistake| trial.catch(mistake, &Plan::default());
         assert_eq!(catch("StartAfterRelay"), ("uniqueness", 11));
         assert_eq!(catch("NobodyEnters"), ("uniqueness", 11));
     }

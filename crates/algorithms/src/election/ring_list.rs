@@ -79,6 +79,8 @@ use quorate_core::{
 use self::passing::Parcel;
 pub use self::wire::{Member, Msg, Round, Stage, Timer};
 use super::{Command, Election, Event, Promise};
+use crate::Patience;
+use crate::options::switch;
 
 impl Algorithm for RingList {
     type Family = Election;
@@ -102,18 +104,8 @@ impl Algorithm for RingList {
                    both; recoveries between elections; no loss",
         kinds: &["ELECTION", "COORDINATOR", "ACK"],
         options: &[
-            OptionSpec {
-                name: "delay-max",
-                values: "TIME",
-                default: "the network's",
-                help: "the bound on message delays that timeouts rely on",
-            },
-            OptionSpec {
-                name: "processing",
-                values: "TIME",
-                default: "0.1",
-                help: "the bound on the time that a node takes to answer",
-            },
+            Patience::DELAY_MAX,
+            Patience::PROCESSING,
             OptionSpec {
                 name: "restart",
                 values: "on|off",
@@ -138,22 +130,17 @@ impl Algorithm for RingList {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let default = Config::default();
-        let delay_max = match options.get("delay-max") {
-            Some(_) => Some(options.span("delay-max", Span::ZERO)?),
-            None => None,
-        };
-        let processing = options.span("processing", default.processing)?;
-        let restart = options.choice("restart", &[("on", true), ("off", false)], true)?;
-        Ok(Config { delay_max, processing, restart })
+        let patience = Patience::read(options, Patience::default())?;
+        let restart = switch(options, "restart", true)?;
+        Ok(Config { patience, restart })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let members = boot.view.members();
         let place = members.iter().position(|&node| node == boot.me).unwrap_or(0);
-        let delay = boot.config.delay_max.unwrap_or(boot.setup.delay_max);
-        let processing = boot.config.processing;
-        let ack_timeout = delay.times(2) + processing;
+        let (patience, network) = (boot.config.patience, boot.setup.delay_max);
+        let ack_timeout = patience.round_trip(network);
+        let hop = patience.delay(network) + patience.processing;
         Self {
             me: Member { rank: boot.setup.ranks[boot.me], node: boot.me },
             ring: boot.view.clone(),
@@ -161,7 +148,7 @@ impl Algorithm for RingList {
             life: boot.life,
             restart: boot.config.restart,
             ack_timeout,
-            round_timeout: (delay + processing + ack_timeout).times(members.len() as u64),
+            round_timeout: (hop + ack_timeout).times(members.len() as u64),
             epoch: 0,
             own: false,
             leader: None,
@@ -174,17 +161,15 @@ impl Algorithm for RingList {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
-    /// The bound on message delays; the network's if not given.
-    pub delay_max: Option<Span>,
-    /// The bound on the time that a node takes to answer.
-    pub processing: Span,
+    /// The bounds that timeouts rely on.
+    pub patience: Patience,
     /// Does a starter send another list if the first does not come back?
     pub restart: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { delay_max: None, processing: Span(Span::UNIT.0 / 10), restart: true }
+        Self { patience: Patience::default(), restart: true }
     }
 }
 
@@ -379,44 +364,29 @@ impl RingList {
 
 #[cfg(test)]
 mod tests {
-    use quorate_check::{Outcome, Plan, Timers, check};
-    use quorate_core::{Scene, Time, Topology};
-    use quorate_sim::{Crash, Faults, Network, Recovery};
+    use quorate_core::Topology;
+    use quorate_sim::Faults;
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node, units};
+    use crate::election::testing::{Trial, counts, leaders, numbers, quiet};
+    use crate::faults::{crashes, crashes_and_returns};
+    use crate::testing::{Log, units};
 
-    fn scene(ids: &[u32]) -> Scene<RingList> {
-        let setup = Setup::with_ids(ids, Criterion::Highest);
-        Scene::new(Topology::complete(ids.len()), setup, Config::default())
+    const KINDS: [&str; 3] = ["ELECTION", "COORDINATOR", "ACK"];
+
+    fn trial(ids: &[u32], starters: &[u32]) -> Trial<RingList> {
+        Trial::new(Topology::complete(ids.len()), ids, Config::default()).started_by(starters)
     }
 
-    fn starters(numbers: &[u32]) -> Initiators {
-        Initiators::at_once(numbers.iter().map(|&number| node(number)).collect())
-    }
-
-    fn crash(number: u32, at: f64) -> Crash {
-        Crash { node: node(number), at: Time::ZERO + units(at) }
-    }
-
-    fn crashes(crashes: &[Crash]) -> Faults {
-        Faults { crashes: crashes.into(), ..Faults::default() }
-    }
-
-    fn elect(ids: &[u32], numbers: &[u32], faults: &Faults) -> Log {
-        testing::run(&scene(ids), starters(numbers), &Network::default(), faults, |_| {})
-    }
-
-    fn counts(log: &Log) -> (u64, u64, u64) {
-        (log.count("ELECTION"), log.count("COORDINATOR"), log.count("ACK"))
+    fn elect(ids: &[u32], starters: &[u32], faults: &Faults) -> Log {
+        trial(ids, starters).faults(faults).run()
     }
 
     /// Four alive: 4 ELECTION and 4 COORDINATOR arrive, and one of each is sent to 7 in vain.
     #[test]
     fn the_example_ring_skips_its_dead_node_twice() {
-        let log = elect(&[4, 2, 1, 5, 7], &[1], &crashes(&[crash(5, 0.0)]));
-        assert_eq!(counts(&log), (4 + 1, 4 + 1, 8));
+        let log = elect(&[4, 2, 1, 5, 7], &[1], &crashes(&[(5, 0.0)]));
+        assert_eq!(counts(&log, KINDS), [4 + 1, 4 + 1, 8]);
         let without_acks = log.sent.iter().filter(|sent| !sent.starts_with("ACK"));
         let lists =
             ["ELECTION 1>2", "ELECTION 2>3", "ELECTION 3>4", "ELECTION 4>5", "ELECTION 4>1"];
@@ -429,29 +399,29 @@ mod tests {
 
     #[test]
     fn every_starter_costs_two_rounds() {
-        for count in 2..=16u32 {
-            let ids: Vec<u32> = (1..=count).collect();
+        for count in 2..=16 {
+            let ids = numbers(count);
             for asking in 1..=count {
-                let log = elect(&ids, &ids[..asking as usize], &Faults::default());
-                let sent = u64::from(count * asking);
-                assert_eq!(counts(&log), (sent, sent, 2 * sent));
+                let log = elect(&ids, &ids[..asking], &Faults::default());
+                let sent = (count * asking) as u64;
+                assert_eq!(counts(&log, KINDS), [sent, sent, 2 * sent]);
                 assert_eq!(log.told.len() as u64, sent);
-                assert_eq!(log.told.last().unwrap().0, f64::from(2 * count - 1));
+                assert_eq!(log.told.last().unwrap().0, (2 * count - 1) as f64);
             }
         }
     }
 
     #[test]
     fn whoever_is_alone_leads_after_having_tried_everybody() {
-        let log = elect(&[3, 1, 2], &[2], &crashes(&[crash(1, 0.0), crash(3, 0.0)]));
-        assert_eq!((counts(&log), log.told_of("Leading")), ((2, 2, 0), [(4.2, 2)].into()));
+        let log = elect(&[3, 1, 2], &[2], &crashes(&[(1, 0.0), (3, 0.0)]));
+        assert_eq!((counts(&log, KINDS), log.told_of("Leading")), ([2, 2, 0], [(4.2, 2)].into()));
         assert_eq!(elect(&[3], &[1], &Faults::default()).told_of("Leading"), [(0.0, 1)]);
     }
 
     /// Node 2 holds the list, of which nobody else knows, and dies with it.
     #[test]
     fn a_list_that_dies_with_its_holder_is_missed_by_its_starter() {
-        let faults = crashes(&[crash(3, 0.0), crash(2, 2.0)]);
+        let faults = crashes(&[(3, 0.0), (2, 2.0)]);
         let log = elect(&[1, 2, 3, 4], &[1], &faults);
         let round_timeout = 4.0 * (1.0 + 0.1 + 2.1);
         assert_eq!(log.told_of("Leading").len(), 1);
@@ -460,41 +430,36 @@ mod tests {
 
     #[test]
     fn a_starter_that_dies_leaves_its_list_to_the_next_one() {
-        let log = elect(&[1, 2, 3, 4], &[1], &crashes(&[crash(1, 2.5)]));
+        let log = elect(&[1, 2, 3, 4], &[1], &crashes(&[(1, 2.5)]));
         assert_eq!(log.sent.iter().filter(|sent| *sent == "COORDINATOR 2>3").count(), 1);
         assert_eq!(log.told_of("Leading").len(), 1);
     }
 
     #[test]
     fn a_leader_that_dies_before_it_is_told_is_replaced() {
-        let log = elect(&[1, 2, 3, 4], &[1], &crashes(&[crash(4, 4.5)]));
-        assert_eq!(log.told_of("Leading").last().map(|told| told.1), Some(3));
+        let log = elect(&[1, 2, 3, 4], &[1], &crashes(&[(4, 4.5)]));
+        assert_eq!(leaders(&log).last(), Some(&3));
     }
 
     #[test]
     fn a_leader_that_dies_is_replaced_when_a_detector_says_so_and_takes_over_when_it_is_back() {
-        let recovery = Recovery { node: node(4), at: Time::ZERO + units(100.0) };
-        let detection = Some(units(2.0));
-        let crashes = [crash(4, 20.0)].into();
-        let faults =
-            Faults { crashes, recoveries: [recovery].into(), detection, ..Faults::default() };
-        let log = elect(&[1, 2, 3, 4], &[1], &faults);
-        let leaders: Vec<u32> = log.told_of("Leading").iter().map(|told| told.1).collect();
+        let faults = crashes_and_returns(&[(4, 20.0)], &[(4, 100.0)]);
+        let faults = Faults { detection: Some(units(2.0)), ..faults };
+        let leaders = leaders(&elect(&[1, 2, 3, 4], &[1], &faults));
         assert_eq!((leaders.first(), leaders.last()), (Some(&4), Some(&4)));
         assert!(leaders.contains(&3));
     }
 
-    fn quiet(crashes: u32) -> Plan {
-        Plan { timers: Timers::WhenQuiet, crashes, ..Plan::default() }
+    /// Of three nodes, without another list for one that does not come back.
+    fn three(starters: &[u32]) -> Trial<RingList> {
+        let mut trial = trial(&[2, 3, 1], starters);
+        trial.scene.config.restart = false;
+        trial
     }
 
     #[test]
     fn with_bounded_delays_every_interleaving_holds() {
-        let states = |numbers: &[u32], crashes| {
-            let mut scene = scene(&[2, 3, 1]);
-            scene.config.restart = false;
-            testing::exhaust(&scene, &starters(numbers), &quiet(crashes))
-        };
+        let states = |starters: &[u32], crashes| three(starters).states(&quiet(crashes, 0));
         assert_eq!([states(&[1], 0), states(&[1, 2], 0), states(&[1], 1)], [128, 128 * 128, 941]);
         assert_eq!(states(&[1, 2], 1), 34_966);
     }
@@ -502,23 +467,13 @@ mod tests {
     /// See *Known limits*: the list that the node came back too late for is the last to be closed.
     #[test]
     fn a_recovery_during_an_election_can_make_a_worse_node_lead() {
-        let mut scene = scene(&[2, 3, 1]);
-        scene.config.restart = false;
-        let plan = Plan { recoveries: 1, ..quiet(1) };
-        let report = check(&scene, &starters(&[1]), &plan, &mut |_| {});
-        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
-        assert_eq!((found.violation.property, found.trace.len()), ("uniqueness", 13));
+        assert_eq!(three(&[1]).violation(&quiet(1, 1)), ("uniqueness", 13));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let mut scene = scene(&[2, 3, 1]);
-            scene.config.restart = false;
-            let (violation, records) =
-                testing::catch(mistake, &scene, &starters(&[1, 3]), &quiet(1));
-            (violation.property, records)
-        };
+        let trial = three(&[1, 3]);
+        let catch = |mistake| trial.catch(mistake, &quiet(1, 0));
         assert_eq!(catch("FirstLeads"), ("uniqueness", 11));
         assert_eq!(catch("NobodySkipped"), ("termination", 10));
         assert_eq!(catch("DeadLeaderStands"), ("termination", 33));

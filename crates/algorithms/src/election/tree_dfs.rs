@@ -224,8 +224,6 @@ impl Protocol for TreeDfs {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.visit) {
             (Command::Elect, None) => self.enter(cx, None, self.rank),
@@ -331,65 +329,49 @@ impl TreeDfs {
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
     use quorate_check::Plan;
-    use quorate_core::Scene;
     use quorate_sim::topology::Named;
-    use quorate_sim::{Draw, Faults, Network};
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node};
+    use crate::election::testing::{Drawn, Trial, counts, leaders, named};
+    use crate::testing::Log;
 
     const LEADER: Config = Config { inform: Inform::Leader };
 
-    fn scene(shape: &Named, ids: &[u32], config: Config) -> Scene<TreeDfs> {
-        let topology = shape.build(ids.len(), ids[0].into()).unwrap();
-        Scene::new(topology, Setup::with_ids(ids, Criterion::Highest), config)
+    fn trial(shape: &Named, ids: &[u32], config: Config) -> Trial<TreeDfs> {
+        Trial::new(named(shape, ids.len()), ids, config)
     }
 
-    fn users(starters: &[u32]) -> Initiators {
-        Initiators::at_once(starters.iter().map(|&number| node(number)).collect())
-    }
-
-    fn elect(shape: &Named, ids: &[u32], config: Config, starters: &[u32]) -> Log {
-        let network = Network::default();
-        let scene = scene(shape, ids, config);
-        testing::run(&scene, users(starters), &network, &Faults::default(), |_| {})
+    fn path(ids: &[u32], config: Config, starter: u32) -> Log {
+        trial(&Named::Path, ids, config).started_by(&[starter]).run()
     }
 
     #[test]
     fn every_link_carries_one_call_and_one_return_one_after_the_other() {
         for seed in 0..200 {
-            let mut draw = Draw::new(seed, 9);
-            let count = 1 + draw.below(30) as u32;
-            let mut ids: Vec<u32> = (1..=count).collect();
-            draw.shuffle(&mut ids);
-            let starter = 1 + draw.below(count.into()) as u32;
-            let log = elect(&Named::RandomTree, &ids, Config::default(), &[starter]);
-            let links = u64::from(count) - 1;
-            let kinds = ["CALL", "RETURN", "INFO"];
-            assert_eq!(kinds.map(|kind| log.count(kind)), [links; 3]);
+            let drawn = Drawn::new(seed, 1, 29);
+            let (starter, links) = (drawn.starters[0], drawn.count() - 1);
+            let tree = Named::RandomTree.build(drawn.ids.len(), seed).unwrap();
+            let trial = Trial::<TreeDfs>::new(tree, &drawn.ids, Config::default());
+            let log = trial.started_by(&[starter]).run();
+            assert_eq!(counts(&log, ["CALL", "RETURN", "INFO"]), [links; 3]);
             assert_eq!((log.told[0].0, log.told[0].1), ((2 * links) as f64, starter));
-            let best = ids.iter().position(|&id| id == count).unwrap() as u32 + 1;
-            assert_eq!(log.told_of("Leading")[0].1, best);
+            assert_eq!(leaders(&log), [drawn.best()]);
         }
     }
 
     #[test]
     fn the_path_of_three() {
-        let log = elect(&Named::Path, &[1, 2, 3], Config::default(), &[2]);
+        let log = path(&[1, 2, 3], Config::default(), 2);
         let sent = ["CALL 2>1", "RETURN 1>2", "CALL 2>3", "RETURN 3>2", "INFO 2>1", "INFO 2>3"];
         assert_eq!(log.sent, sent);
-        let log = elect(&Named::Path, &[1, 2, 3], LEADER, &[2]);
-        assert_eq!(log.sent[4..], ["INFO 2>3"]);
+        assert_eq!(path(&[1, 2, 3], LEADER, 2).sent[4..], ["INFO 2>3"]);
     }
 
     #[test]
     fn the_leader_is_told_over_the_shortest_way() {
         for starter in 1..=5 {
-            let log = elect(&Named::Path, &[1, 2, 3, 4, 5], LEADER, &[starter]);
+            let log = path(&[1, 2, 3, 4, 5], LEADER, starter);
             assert_eq!(log.count("INFO"), u64::from(5 - starter));
             assert_eq!(log.told_of("Leading"), [(f64::from(8 + 5 - starter), 5)]);
         }
@@ -398,23 +380,13 @@ mod tests {
     #[test]
     fn several_starters_find_the_same_leader_under_any_latency() {
         for seed in 0..300 {
-            let mut draw = Draw::new(seed, 9);
-            let count = 2 + draw.below(15) as u32;
-            let mut ids: Vec<u32> = (1..=count).collect();
-            draw.shuffle(&mut ids);
-            let mut starters: Vec<u32> = (1..=count).collect();
-            draw.shuffle(&mut starters);
-            starters.truncate(1 + draw.below(count.into()) as usize);
+            let drawn = Drawn::new(seed, 2, 14);
             for config in [Config::default(), LEADER] {
-                let scene = scene(&Named::RandomTree, &ids, config);
-                let latency = "uniform:0.1..3".parse().unwrap();
-                let network = Network { latency, ..Network::default() };
-                let users = users(&starters);
-                let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
-                let best = ids.iter().position(|&id| id == count).unwrap() as u32 + 1;
-                assert_eq!(log.told_of("Leading").len(), 1);
-                assert_eq!(log.told_of("Leading")[0].1, best);
-                let (all, m) = (3 * (u64::from(count) - 1), starters.len() as u64);
+                let tree = Named::RandomTree.build(drawn.ids.len(), seed).unwrap();
+                let trial = Trial::<TreeDfs>::new(tree, &drawn.ids, config);
+                let log = trial.latency("uniform:0.1..3").started_by(&drawn.starters).run();
+                assert_eq!(leaders(&log), [drawn.best()]);
+                let (all, m) = (3 * (drawn.count() - 1), drawn.starters.len() as u64);
                 assert!(log.report.messages <= all * m, "at most {m} times {all}");
             }
         }
@@ -423,9 +395,8 @@ mod tests {
     #[test]
     fn every_interleaving_holds_also_with_a_message_twice() {
         let states = |shape: &Named, config| {
-            let scene = scene(shape, &[2, 4, 1, 3, 5], config);
-            let plan = Plan { duplicates: 1, ..Plan::default() };
-            testing::exhaust(&scene, &users(&[1, 3, 4]), &plan)
+            let trial = trial(shape, &[2, 4, 1, 3, 5], config).started_by(&[1, 3, 4]);
+            trial.states(&Plan { duplicates: 1, ..Plan::default() })
         };
         let found = [Named::Path, Named::Star]
             .map(|shape| [states(&shape, Config::default()), states(&shape, LEADER)]);
@@ -434,13 +405,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let scene = scene(&Named::Path, &[3, 1, 2], Config::default());
-            let users = users(&[1, 3]);
-            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-            (violation.property, records)
-        };
-        let found = ["NobodyStops", "EverybodyStops"].map(catch);
-        assert_eq!(found, [("termination", 13), ("termination", 9)]);
+        let trial = trial(&Named::Path, &[3, 1, 2], Config::default()).started_by(&[1, 3]);
+        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        assert_eq!(catch("NobodyStops"), ("termination", 13));
+        assert_eq!(catch("EverybodyStops"), ("termination", 9));
     }
 }

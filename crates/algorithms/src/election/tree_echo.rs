@@ -68,8 +68,8 @@
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Options, Paper,
-    Protocol, Refusal, Shape, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Paper, Protocol, Refusal, Shape,
+    Timing,
 };
 
 use super::convergecast::{Convergecast, Phase, Turn};
@@ -104,10 +104,6 @@ impl Algorithm for TreeEcho {
 
     fn promise((): &()) -> Promise {
         Promise { everyone_told: true, best_leads: true }
-    }
-
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -153,8 +149,6 @@ impl Protocol for TreeEcho {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.sides.phase()) {
@@ -244,41 +238,23 @@ impl TreeEcho {
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
     use quorate_check::Plan;
-    use quorate_core::{NodeSet, Scene};
     use quorate_sim::topology::Named;
-    use quorate_sim::{Draw, Faults, Network};
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node};
+    use crate::election::testing::{Drawn, Trial, counts, leaders, named};
 
-    fn scene(shape: &Named, ids: &[u32]) -> Scene<TreeEcho> {
-        let topology = shape.build(ids.len(), ids[0].into()).unwrap();
-        Scene::new(topology, Setup::with_ids(ids, Criterion::Highest), ())
-    }
+    const KINDS: [&str; 3] = ["EXPLORER", "ECHO", "INFO"];
 
-    fn users(starters: &[u32]) -> Initiators {
-        Initiators::at_once(starters.iter().map(|&number| node(number)).collect())
-    }
-
-    fn elect(shape: &Named, ids: &[u32], starters: &[u32]) -> Log {
-        let network = Network::default();
-        let scene = scene(shape, ids);
-        testing::run(&scene, users(starters), &network, &Faults::default(), |_| {})
-    }
-
-    fn counts(log: &Log) -> (u64, u64, u64) {
-        (log.count("EXPLORER"), log.count("ECHO"), log.count("INFO"))
+    fn trial(shape: &Named, ids: &[u32]) -> Trial<TreeEcho> {
+        Trial::new(named(shape, ids.len()), ids, ())
     }
 
     #[test]
     fn the_path_of_five() {
-        let ids = [1, 2, 3, 4, 5];
-        let log = elect(&Named::Path, &ids, &[3]);
-        assert_eq!(counts(&log), (4, 5, 3));
+        let five = || trial(&Named::Path, &[1, 2, 3, 4, 5]);
+        let log = five().started_by(&[3]).run();
+        assert_eq!(counts(&log, KINDS), [4, 5, 3]);
         assert_eq!(log.told_of("Leading"), [(6.0, 5)]);
         let sent = [
             ["EXPLORER 3>2", "EXPLORER 3>4", "EXPLORER 2>1", "EXPLORER 4>5"],
@@ -292,56 +268,42 @@ mod tests {
         sent.sort_unstable();
         expected.sort_unstable();
         assert_eq!(sent, expected);
-        assert_eq!(counts(&elect(&Named::Path, &ids, &ids)), (8, 5, 3));
+        assert_eq!(counts(&five().run(), KINDS), [8, 5, 3]);
     }
 
     #[test]
     fn the_cost_is_that_of_the_lectures_on_any_tree_for_any_starters_in_any_order() {
         for seed in 0..400 {
-            let mut draw = Draw::new(seed, 9);
-            let count = 2 + draw.below(40) as u32;
-            let mut ids: Vec<u32> = (1..=count).collect();
-            draw.shuffle(&mut ids);
-            let mut starters: Vec<u32> = (1..=count).collect();
-            draw.shuffle(&mut starters);
-            starters.truncate(1 + draw.below(count.into()) as usize);
-            let scene = scene(&Named::RandomTree, &ids);
-            let latency = "uniform:0.1..3".parse().unwrap();
-            let network = Network { latency, ..Network::default() };
-            let log = testing::run(&scene, users(&starters), &network, &Faults::default(), |_| {});
-            let (n, m) = (u64::from(count), starters.len() as u64);
-            assert_eq!(counts(&log), (n - 2 + m, n, n - 2));
-            let best = ids.iter().position(|&id| id == count).unwrap() as u32 + 1;
-            assert_eq!(log.told_of("Leading")[0].1, best);
+            let drawn = Drawn::new(seed, 2, 39);
+            let tree = Named::RandomTree.build(drawn.ids.len(), seed).unwrap();
+            let trial = Trial::<TreeEcho>::new(tree, &drawn.ids, ()).latency("uniform:0.1..3");
+            let log = trial.started_by(&drawn.starters).run();
+            let (n, m) = (drawn.count(), drawn.starters.len() as u64);
+            assert_eq!(counts(&log, KINDS), [n - 2 + m, n, n - 2]);
+            assert_eq!(leaders(&log), [drawn.best()]);
         }
     }
 
     #[test]
     fn one_node_leads_itself() {
-        let log = elect(&Named::Path, &[7], &[1]);
-        assert_eq!((log.report.messages, log.told_of("Leading")), (0, Vec::from([(0.0, 1)])));
+        let log = trial(&Named::Path, &[7]).run();
+        assert_eq!((log.report.messages, log.told_of("Leading")), (0, [(0.0, 1)].into()));
     }
 
     #[test]
     fn every_interleaving_holds_also_with_a_message_twice() {
-        let states = |shape: &Named, plan: &Plan| {
-            let scene = scene(shape, &[2, 4, 1, 3]);
-            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
-        };
-        let once = Plan::default();
         let twice = Plan { duplicates: 1, ..Plan::default() };
-        let found = [Named::Path, Named::Star].map(|s| [states(&s, &once), states(&s, &twice)]);
+        let found = [Named::Path, Named::Star].map(|shape| {
+            let trial = trial(&shape, &[2, 4, 1, 3]);
+            [trial.states(&Plan::default()), trial.states(&twice)]
+        });
         assert_eq!(found, [[7_294, 70_477], [8_328, 82_930]]);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let scene = scene(&Named::Path, &[3, 1, 2]);
-            let (violation, records) =
-                testing::catch(mistake, &scene, &users(&[2]), &Plan::default());
-            (violation.property, records)
-        };
+        let trial = trial(&Named::Path, &[3, 1, 2]).started_by(&[2]);
+        let catch = |mistake| trial.catch(mistake, &Plan::default());
         assert_eq!(catch("LeavesAreNotTold"), ("termination", 10));
         assert_eq!(catch("EchoOwnRank"), ("uniqueness", 10));
     }

@@ -191,8 +191,6 @@ impl Protocol for TreeSaturation {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.sides.phase()) {
             (Command::Elect, Phase::Asleep) if self.may_begin() => self.wake(cx, None),
@@ -289,36 +287,17 @@ impl TreeSaturation {
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
     use quorate_check::Plan;
-    use quorate_core::{NodeSet, Scene};
     use quorate_sim::topology::Named;
-    use quorate_sim::{Draw, Faults, Network};
 
     use super::*;
-    use crate::election::{Criterion, Initiators, Setup};
-    use crate::testing::{self, Log, node};
+    use crate::election::testing::{Drawn, Trial, counts, leaders, named, numbers};
 
+    const KINDS: [&str; 3] = ["WAKE", "PROPOSAL", "WIN"];
     const LEAVES: Config = Config { wake: Wake::Leaves };
 
-    fn scene(shape: &Named, ids: &[u32], config: Config) -> Scene<TreeSaturation> {
-        let topology = shape.build(ids.len(), ids[0].into()).unwrap();
-        Scene::new(topology, Setup::with_ids(ids, Criterion::Highest), config)
-    }
-
-    fn users(starters: &[u32]) -> Initiators {
-        Initiators::at_once(starters.iter().map(|&number| node(number)).collect())
-    }
-
-    fn elect(shape: &Named, ids: &[u32], config: Config, starters: &[u32]) -> Log {
-        let network = Network::default();
-        let scene = scene(shape, ids, config);
-        testing::run(&scene, users(starters), &network, &Faults::default(), |_| {})
-    }
-
-    fn counts(log: &Log) -> (u64, u64, u64) {
-        (log.count("WAKE"), log.count("PROPOSAL"), log.count("WIN"))
+    fn trial(shape: &Named, ids: &[u32], config: Config) -> Trial<TreeSaturation> {
+        Trial::new(named(shape, ids.len()), ids, config)
     }
 
     /// 8 messages, and 5 to wake everybody: along the edges that is two starters.
@@ -326,11 +305,14 @@ mod tests {
     fn the_path_and_the_star_of_five() {
         let ids = [1, 2, 3, 4, 5];
         for shape in [Named::Path, Named::Star] {
-            assert_eq!(counts(&elect(&shape, &ids, LEAVES, &ids)), (0, 5, 3));
-            let edges = |starters| counts(&elect(&shape, &ids, Config::default(), starters));
-            assert_eq!(edges(&[3]), (4, 5, 3));
-            assert_eq!(edges(&[2, 3]), (5, 5, 3));
-            assert_eq!(edges(&ids), (8, 5, 3));
+            let run = |config, starters| {
+                counts(&trial(&shape, &ids, config).started_by(starters).run(), KINDS)
+            };
+            assert_eq!(run(LEAVES, &ids), [0, 5, 3]);
+            let edges = |starters| run(Config::default(), starters);
+            assert_eq!(edges(&[3]), [4, 5, 3]);
+            assert_eq!(edges(&[2, 3]), [5, 5, 3]);
+            assert_eq!(edges(&ids), [8, 5, 3]);
         }
     }
 
@@ -338,8 +320,8 @@ mod tests {
     #[test]
     fn the_time_is_a_round_trip_per_level() {
         for height in 1..8 {
-            let ids: Vec<u32> = (1..2 << height).collect();
-            let log = elect(&Named::Tree(2), &ids, LEAVES, &ids);
+            let ids = numbers((2 << height) - 1);
+            let log = trial(&Named::Tree(2), &ids, LEAVES).run();
             let last = log.told.iter().map(|told| told.0).fold(0.0, f64::max);
             assert_eq!(last, f64::from(2 * height));
         }
@@ -348,36 +330,26 @@ mod tests {
     #[test]
     fn the_cost_is_that_of_the_lectures_on_any_tree_for_any_starters_in_any_order() {
         for seed in 0..300 {
-            let mut draw = Draw::new(seed, 9);
-            let count = 2 + draw.below(40) as u32;
-            let mut ids: Vec<u32> = (1..=count).collect();
-            draw.shuffle(&mut ids);
-            let mut starters: Vec<u32> = (1..=count).collect();
-            draw.shuffle(&mut starters);
-            let (n, m) = (u64::from(count), 1 + draw.below(count.into()));
-            let latency = "uniform:0.1..3".parse().unwrap();
-            let network = Network { latency, ..Network::default() };
+            let drawn = Drawn::new(seed, 2, 39);
             let run = |config, starters: &[u32]| {
-                let scene = scene(&Named::RandomTree, &ids, config);
-                let log =
-                    testing::run(&scene, users(starters), &network, &Faults::default(), |_| {});
-                let best = ids.iter().position(|&id| id == count).unwrap() as u32 + 1;
-                assert_eq!(log.told_of("Leading")[0].1, best);
-                counts(&log)
+                let tree = Named::RandomTree.build(drawn.ids.len(), seed).unwrap();
+                let trial = Trial::<TreeSaturation>::new(tree, &drawn.ids, config);
+                let log = trial.latency("uniform:0.1..3").started_by(starters).run();
+                assert_eq!(leaders(&log), [drawn.best()]);
+                counts(&log, KINDS)
             };
-            assert_eq!(run(LEAVES, &starters), (0, n, n - 2));
-            assert_eq!(run(Config::default(), &starters[..m as usize]), (n - 2 + m, n, n - 2));
+            let (n, m) = (drawn.count(), drawn.starters.len() as u64);
+            assert_eq!(run(LEAVES, &numbers(drawn.ids.len())), [0, n, n - 2]);
+            assert_eq!(run(Config::default(), &drawn.starters), [n - 2 + m, n, n - 2]);
         }
     }
 
     /// See *Known limits*. The centre makes its proposal to the last leaf, and so wakes it.
     #[test]
     fn without_wake_up_all_leaves_but_one_must_be_asked() {
-        let scene = scene(&Named::Star, &[1, 2, 3, 4], LEAVES);
-        let network = Network::default();
         let holds = |starters| {
-            let faults = Faults::default();
-            testing::run_unjudged(&scene, users(starters), &network, &faults, |_| {}).report.holds()
+            let trial = trial(&Named::Star, &[1, 2, 3, 4], LEAVES).started_by(starters);
+            trial.run_unjudged().report.holds()
         };
         assert!(holds(&[2, 3, 4]) && holds(&[2, 4]) && holds(&[1, 3, 4]));
         assert!(!holds(&[1]) && !holds(&[1, 2]) && !holds(&[2]));
@@ -385,33 +357,24 @@ mod tests {
 
     #[test]
     fn one_node_leads_itself() {
-        let log = elect(&Named::Path, &[7], LEAVES, &[1]);
-        assert_eq!((log.report.messages, log.told_of("Leading")), (0, Vec::from([(0.0, 1)])));
+        let log = trial(&Named::Path, &[7], LEAVES).run();
+        assert_eq!((log.report.messages, log.told_of("Leading")), (0, [(0.0, 1)].into()));
     }
 
     #[test]
     fn every_interleaving_holds_also_with_a_message_twice() {
-        let states = |shape: &Named, config, plan: &Plan| {
-            let scene = scene(shape, &[2, 4, 1, 3], config);
-            testing::exhaust(&scene, &Initiators::at_once(NodeSet::first(4)), plan)
-        };
-        let once = Plan::default();
         let twice = Plan { duplicates: 1, ..Plan::default() };
         let found = [Named::Path, Named::Star].map(|shape| {
-            let states = |config, plan| states(&shape, config, plan);
-            [states(LEAVES, &twice), states(Config::default(), &once)]
+            let trial = |config| trial(&shape, &[2, 4, 1, 3], config);
+            [trial(LEAVES).states(&twice), trial(Config::default()).states(&Plan::default())]
         });
         assert_eq!(found, [[1_104, 7_294], [850, 8_328]]);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let scene = scene(&Named::Path, &[3, 1, 2], LEAVES);
-            let (violation, records) =
-                testing::catch(mistake, &scene, &users(&[1, 3]), &Plan::default());
-            (violation.property, records)
-        };
+        let trial = trial(&Named::Path, &[3, 1, 2], LEAVES).started_by(&[1, 3]);
+        let catch = |mistake| trial.catch(mistake, &Plan::default());
         assert_eq!(catch("LeavesAreNotTold"), ("termination", 9));
         assert_eq!(catch("ProposeOwnRank"), ("uniqueness", 9));
     }

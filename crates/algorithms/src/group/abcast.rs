@@ -64,8 +64,8 @@ use alloc::collections::BTreeMap;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
+    Protocol, Refusal, Shape, Stamp, Timing,
 };
 
 use super::{Command, Event, Group, MessageId, Order, Promise};
@@ -108,17 +108,10 @@ impl Algorithm for Abcast {
         Promise::always(Order::Total)
     }
 
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
-
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let members = &boot.setup.members;
-        let mut others = members.clone();
-        others.remove(boot.me);
         Self {
-            takes_part: members.contains(boot.me),
-            others,
+            takes_part: boot.setup.members.contains(boot.me),
+            others: boot.setup.others_of(boot.me),
             clock: LamportClock::default(),
             asking: BTreeMap::new(),
             queue: BTreeMap::new(),
@@ -154,7 +147,7 @@ impl Message for Msg {
 pub struct Abcast {
     /// Is this node a member?
     takes_part: bool,
-    /// All other members.
+    /// The other members; nobody, if it is none itself.
     others: NodeSet,
     /// The largest number in a priority that was proposed here or is final. Invariant: not smaller
     /// than that of anything in the queue.
@@ -191,8 +184,6 @@ impl Protocol for Abcast {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let Command::Multicast(wish) = command else { return Err(Refusal::NotMember) };
         let id = MessageId { sender: cx.me(), number: wish.number };
@@ -208,7 +199,7 @@ impl Protocol for Abcast {
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        if !self.takes_part || !self.others.contains(from) {
+        if !self.others.contains(from) {
             return cx.trace("foreign", &[]);
         }
         match msg {
@@ -321,34 +312,25 @@ mod tests {
 
     use quorate_check::Plan;
     use quorate_core::trace::Outcome;
-    use quorate_sim::{Faults, Slow, World};
+    use quorate_sim::{Slow, World};
 
     use super::*;
-    use crate::group::total_fixtures::{Bench, deliveries, users};
-    use crate::testing::{self, node, units};
+    use crate::group::testing::{Trial, deliveries, users};
+    use crate::testing::{feed, ignores, node, refusal, units};
 
-    fn bench(count: usize) -> Bench<Abcast> {
-        Bench::new(count, ())
+    fn trial(count: usize) -> Trial<Abcast> {
+        Trial::new(count, ())
     }
 
     /// 3(n-1) messages, whoever sends and how many do.
     #[test]
     fn a_multicast_costs_three_messages_per_other_member() {
-        for count in 1..=16 {
-            let everybody: Vec<u32> = (1..=count as u32).collect();
-            for senders in [&everybody[..], &everybody[..1]] {
-                let log = bench(count).run(users(count, senders, 3));
-                let sent = 3 * senders.len();
-                let published = (Abcast::META.costs[0].value)(count as f64);
-                assert_eq!(log.report.messages as f64, sent as f64 * published);
-                assert_eq!(log.told_of("deliver").len(), sent * count);
-            }
-        }
+        (1..=16).for_each(|count| trial(count).assert_published_cost());
     }
 
     #[test]
     fn it_takes_three_delays() {
-        let log = bench(4).run(users(4, &[2], 1));
+        let log = trial(4).run(users(4, &[2], 1));
         assert_eq!(log.told_of("deliver 2:1"), [(3.0, 2), (4.0, 1), (4.0, 3), (4.0, 4)]);
     }
 
@@ -356,13 +338,12 @@ mod tests {
     /// m1 is known long before that of m2.
     #[test]
     fn a_message_that_is_not_final_blocks_those_behind_it() {
-        let Bench { scene, mut network } = bench(3);
+        let Trial { scene, mut network, faults } = trial(3);
         network.slow = [
             Slow { from: node(1), to: node(3), nth: 1, latency: units(1.5) },
             Slow { from: node(2), to: node(1), nth: 3, latency: units(9.0) },
         ]
         .into();
-        let faults = Faults::default();
         let (mut sent, mut told) = (Vec::new(), Vec::new());
         let mut world = World::new(&scene, users(3, &[1, 2], 1), (), &network, &faults, 1);
         world.trace(|record| {
@@ -403,50 +384,42 @@ mod tests {
 
     #[test]
     fn what_is_held_back_is_counted() {
-        let log = bench(3).run(users(3, &[1, 2, 3], 5));
+        let log = trial(3).run(users(3, &[1, 2, 3], 5));
         assert_eq!(deliveries(&log, 3)[0].len(), 15);
         assert_eq!(log.report.tally("buffered").max, 7);
     }
 
     #[test]
     fn beyond_the_bounds_wishes_are_refused_and_messages_dropped() {
-        let bench = bench(2);
-        let mut it = bench.scene.boot(node(2));
-        for number in 1..=ASKING_MAX as u32 {
-            assert_eq!(testing::feed(&mut it, 2, bench.wish(number)).map(|e| e.len()), Ok(1));
-        }
-        assert_eq!(testing::feed(&mut it, 2, bench.wish(100)), Err(Refusal::Busy));
+        let trial = trial(2);
+        let mut it = trial.scene.boot(node(2));
+        trial.assert_bounded(&mut it, 2, ASKING_MAX);
         let priority = |time, by| Stamp { time, node: node(by) };
-        testing::ignores(&it, 2, 1, Msg::Propose(1, priority(u64::MAX, 1)));
-        testing::ignores(&it, 2, 1, Msg::Propose(1, priority(7, 2)));
-        testing::ignores(&it, 2, 1, Msg::Propose(100, priority(7, 1)));
-        testing::ignores(&it, 2, 1, Msg::Final(1, priority(7, 1)));
-        testing::ignores(&it, 2, 3, Msg::Data(1));
+        ignores(&it, 2, 1, Msg::Propose(1, priority(u64::MAX, 1)));
+        ignores(&it, 2, 1, Msg::Propose(1, priority(7, 2)));
+        ignores(&it, 2, 1, Msg::Propose(100, priority(7, 1)));
+        ignores(&it, 2, 1, Msg::Final(1, priority(7, 1)));
+        ignores(&it, 2, 3, Msg::Data(1));
         for number in 1..=(HELD_MAX - ASKING_MAX) as u32 {
             let input = quorate_core::Input::Message { from: node(1), msg: Msg::Data(number) };
-            assert_eq!(testing::feed(&mut it, 2, input).map(|effects| effects.len()), Ok(1));
+            assert_eq!(feed(&mut it, 2, input).map(|effects| effects.len()), Ok(1));
         }
-        testing::ignores(&it, 2, 1, Msg::Data(HELD_MAX as u32));
-        assert_eq!(testing::refusal(&bench.scene, node(1), Command::Join), Refusal::NotMember);
+        ignores(&it, 2, 1, Msg::Data(HELD_MAX as u32));
+        assert_eq!(refusal(&trial.scene, node(1), Command::Join), Refusal::NotMember);
     }
 
     #[test]
     fn every_interleaving_holds_over_channels_that_keep_no_order() {
         let states = |senders: &[u32], messages| {
-            testing::exhaust(&bench(3).scene, &users(3, senders, messages), &Plan::default())
+            trial(3).states(&users(3, senders, messages), &Plan::default())
         };
         assert_eq!((states(&[1], 2), states(&[1, 2], 1)), (455, 816));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let users = users(3, &[1, 2], 1);
-            let (violation, records) =
-                testing::catch(mistake, &bench(3).scene, &users, &Plan::default());
-            (violation.property, records)
-        };
-        let found = ["OwnIsFinal", "ForgetFinals"].map(catch);
-        assert_eq!(found, [("total_order", 13), ("total_order", 13)]);
+        let catch = |mistake| trial(3).catch(mistake, &users(3, &[1, 2], 1), &Plan::default());
+        assert_eq!(catch("OwnIsFinal"), ("total_order", 13));
+        assert_eq!(catch("ForgetFinals"), ("total_order", 13));
     }
 }

@@ -75,9 +75,10 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
-    Paper, PerNode, Protocol, Refusal, Shape, Span, Timing,
+    Paper, PerNode, Protocol, Refusal, Shape, Timing,
 };
 
+use super::backoff::Backoff;
 use super::stream::{Place, Stream, Unit, field};
 use super::{Command, Event, Group, MessageId, Order, Promise};
 
@@ -85,8 +86,6 @@ pub use options::Config;
 
 /// How many messages may wait for room in the window.
 const WAITING_MAX: usize = 64;
-/// How often the timeout doubles at most.
-const DOUBLINGS_MAX: u32 = 4;
 
 impl Algorithm for AckMulticast {
     type Family = Group;
@@ -132,15 +131,12 @@ impl Algorithm for AckMulticast {
     fn boot(boot: Boot<'_, Self>) -> Self {
         let Config { timeout, retries, window } = *boot.config;
         let takes_part = boot.life.is_first() && boot.setup.members.contains(boot.me);
-        let mut others = if takes_part { boot.setup.members.clone() } else { NodeSet::new() };
-        others.remove(boot.me);
-        let delay = boot.setup.delay_max;
+        let others = if takes_part { boot.setup.others_of(boot.me) } else { NodeSet::new() };
         Self {
             takes_part,
             trusted: others.clone(),
             others,
-            timeout: timeout.unwrap_or_else(|| delay.times(2) + Span(delay.0 / 10)),
-            retries,
+            patience: Backoff::new(timeout, boot.setup.delay_max, retries),
             window: u64::from(window),
             sent: 0,
             unstable: BTreeMap::new(),
@@ -188,10 +184,8 @@ pub struct AckMulticast {
     others: NodeSet,
     /// Of the others, those that are not taken for dead.
     trusted: NodeSet,
-    /// How long it waits for confirmations.
-    timeout: Span,
-    /// How often it repeats a unit.
-    retries: u32,
+    /// How long it waits for confirmations, and how often it repeats a unit.
+    patience: Backoff,
     /// How many places units that are not stable may span.
     window: u64,
     /// The place of the unit sent last; 0 before the first.
@@ -223,8 +217,6 @@ impl Protocol for AckMulticast {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match command {
             Command::Multicast(_) if !self.takes_part => return Err(Refusal::NotMember),
@@ -252,7 +244,7 @@ impl Protocol for AckMulticast {
     fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Timer) {
         let Timer::Acks(seq) = timer;
         match self.unstable.get(&seq) {
-            Some(unit) if unit.tries < self.retries => self.repeat(cx, seq),
+            Some(unit) if !self.patience.is_over(unit.tries) => self.repeat(cx, seq),
             Some(unit) => {
                 let silent = unit.need.clone();
                 self.suspect(cx, &silent);
@@ -301,7 +293,7 @@ impl AckMulticast {
         cx.multicast(self.trusted.clone(), Msg::Data(Unit { seq, number }));
         self.unstable.insert(seq, Unstable { number, need: self.trusted.clone(), tries: 0 });
         cx.tally("buffered", self.unstable.len() as u64);
-        cx.set_timer(Timer::Acks(seq), self.timeout..self.timeout);
+        self.await_acks(cx, seq, 0);
     }
 
     /// A unit has come: deliver it in its turn, and confirm it, however often it comes.
@@ -325,12 +317,9 @@ impl AckMulticast {
 
     /// "seq = delivered + 1: deliver, drain buffer."
     fn deliver(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
-        let mut next = Some(unit);
-        while let Some(Unit { seq, number }) = next {
+        for Unit { seq, number } in self.streams[from].release(unit) {
             cx.trace("deliver", &[field(from), ("seq", seq)]);
             cx.emit(Event::Delivered(MessageId { sender: from, number }));
-            self.streams[from].advance();
-            next = self.streams[from].drain();
         }
     }
 
@@ -378,8 +367,13 @@ impl AckMulticast {
             cx.send(node, Msg::Repair(Unit { seq, number: unit.number }));
             cx.tally("repair", 1);
         }
-        let after = self.timeout.times(1 << unit.tries.min(DOUBLINGS_MAX));
-        cx.set_timer(Timer::Acks(seq), after..after);
+        let tries = unit.tries;
+        self.await_acks(cx, seq, tries);
+    }
+
+    fn await_acks(&self, cx: &mut Ctx<'_, Self>, seq: u64, tries: u32) {
+        let timeout = self.patience.after(tries);
+        cx.set_timer(Timer::Acks(seq), timeout..timeout);
     }
 
     /// "r retries: suspect j." Nothing waits for these any more.

@@ -101,7 +101,7 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Life, Liveness, Meta, NodeId,
-    NodeSet, Options, Paper, Protocol, Refusal, Shape, Sole, Timing, ViewId,
+    NodeSet, Paper, Protocol, Refusal, Shape, Sole, Timing, ViewId,
 };
 
 use super::{Command, Event, Group, History, Ordering, Promise, Views, Wish};
@@ -152,10 +152,6 @@ impl Algorithm for ExtendedVirtualSynchrony {
     fn promise((): &()) -> Promise {
         let views = Views::Partitionable;
         Promise { order: Ordering::AsWished, atomic: true, views, live: true }
-    }
-
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
     }
 
     fn admit(scene: &quorate_core::Scene<Self>) -> Result<(), BadOption> {

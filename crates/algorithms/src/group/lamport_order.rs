@@ -61,8 +61,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    Options, Paper, PerNode, Protocol, Refusal, Shape, Stamp, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, PerNode,
+    Protocol, Refusal, Shape, Stamp, Timing,
 };
 
 use super::{Command, Event, Group, MessageId, Order, Promise};
@@ -81,13 +81,7 @@ impl Algorithm for LamportOrder {
     const META: Meta = Meta {
         name: "group/lamport-order",
         summary: "stamped messages, acknowledged by all to all, delivered in the order of stamps",
-        paper: Paper {
-            authors: "L. Lamport",
-            title: "Time, Clocks, and the Ordering of Events in a Distributed System",
-            venue: "Communications of the ACM 21(7)",
-            year: 1978,
-            doi: "10.1145/359545.359563",
-        },
+        paper: crate::mutex::Lamport::META.paper,
         shape: Shape::Complete,
         channels: Channels::Fifo,
         timing: Timing::Asynchronous,
@@ -105,17 +99,10 @@ impl Algorithm for LamportOrder {
         Promise::always(Order::Total)
     }
 
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
-
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let members = &boot.setup.members;
-        let mut others = members.clone();
-        others.remove(boot.me);
         Self {
-            takes_part: members.contains(boot.me),
-            others,
+            takes_part: boot.setup.members.contains(boot.me),
+            others: boot.setup.others_of(boot.me),
             clock: LamportClock::default(),
             open: BTreeSet::new(),
             queue: BTreeMap::new(),
@@ -156,7 +143,7 @@ impl Message for Msg {
 pub struct LamportOrder {
     /// Is this node a member?
     takes_part: bool,
-    /// All other members.
+    /// The other members; nobody, if it is none itself.
     others: NodeSet,
     /// Its clock. Invariant: not behind anything heard.
     clock: LamportClock,
@@ -175,8 +162,6 @@ impl Protocol for LamportOrder {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let Command::Multicast(wish) = command else { return Err(Refusal::NotMember) };
         if !self.takes_part {
@@ -192,7 +177,7 @@ impl Protocol for LamportOrder {
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         let (Msg::Data { time, .. } | Msg::Ack { time }) = msg;
-        if !self.takes_part || !self.others.contains(from) {
+        if !self.others.contains(from) {
             return cx.trace("foreign", &[]);
         }
         if time > TIME_MAX {
@@ -286,18 +271,16 @@ impl LamportOrder {
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
-    use quorate_check::{Network, Outcome, Plan, check};
+    use quorate_check::{Network, Plan};
 
     use super::*;
-    use crate::group::total_fixtures::{Bench, deliveries, users};
-    use crate::testing::{self, node};
+    use crate::group::testing::{Trial, deliveries, users};
+    use crate::testing::{feed, ignores, node, refusal};
 
-    fn bench(count: usize) -> Bench<LamportOrder> {
-        let mut bench = Bench::new(count, ());
-        bench.network.fifo = true;
-        bench
+    fn trial(count: usize) -> Trial<LamportOrder> {
+        let mut trial = Trial::new(count, ());
+        trial.network.fifo = true;
+        trial
     }
 
     fn fifo() -> Plan {
@@ -307,23 +290,14 @@ mod tests {
     /// n(n-1) messages, whoever sends and how many do; with three members 2 + 2·2.
     #[test]
     fn a_multicast_is_acknowledged_by_all_to_all() {
-        for count in 1..=16 {
-            let everybody: Vec<u32> = (1..=count as u32).collect();
-            for senders in [&everybody[..], &everybody[..1]] {
-                let log = bench(count).run(users(count, senders, 3));
-                let sent = 3 * senders.len();
-                let published = (LamportOrder::META.costs[0].value)(count as f64);
-                assert_eq!(log.report.messages as f64, sent as f64 * published);
-                assert_eq!(log.told_of("deliver").len(), sent * count);
-            }
-        }
-        let log = bench(3).run(users(3, &[1], 1));
+        (1..=16).for_each(|count| trial(count).assert_published_cost());
+        let log = trial(3).run(users(3, &[1], 1));
         assert_eq!((log.count("DATA"), log.count("ACK")), (2, 4));
     }
 
     #[test]
     fn it_takes_two_delays() {
-        let log = bench(4).run(users(4, &[2], 1));
+        let log = trial(4).run(users(4, &[2], 1));
         let told = log.told_of("deliver 2:1");
         assert_eq!(told.len(), 4);
         assert!(told.iter().all(|(at, _)| *at == 3.0), "{told:?}");
@@ -332,55 +306,46 @@ mod tests {
     /// Both have time 1, so that the sender decides: everywhere, also at the other sender.
     #[test]
     fn of_two_at_the_same_time_the_one_with_the_lower_sender_goes_first() {
-        let log = bench(3).run(users(3, &[2, 3], 1));
+        let log = trial(3).run(users(3, &[2, 3], 1));
         assert_eq!(deliveries(&log, 3), [["2:1", "3:1"]; 3]);
         assert_eq!(log.report.tally("buffered").max, 2);
     }
 
     #[test]
     fn beyond_the_bounds_wishes_are_refused_and_messages_dropped() {
-        let bench = bench(3);
-        let mut it = bench.scene.boot(node(2));
-        for number in 1..=OPEN_MAX as u32 {
-            assert_eq!(testing::feed(&mut it, 2, bench.wish(number)).map(|e| e.len()), Ok(1));
-        }
-        assert_eq!(testing::feed(&mut it, 2, bench.wish(100)), Err(Refusal::Busy));
+        let trial = trial(3);
+        let mut it = trial.scene.boot(node(2));
+        trial.assert_bounded(&mut it, 2, OPEN_MAX);
         for time in 1..=(QUEUE_MAX - OPEN_MAX) as u64 {
             let msg = Msg::Data { time, number: time as u32 };
             let input = quorate_core::Input::Message { from: node(1), msg };
-            assert_eq!(testing::feed(&mut it, 2, input).map(|effects| effects.len()), Ok(1));
+            assert_eq!(feed(&mut it, 2, input).map(|effects| effects.len()), Ok(1));
         }
-        testing::ignores(&it, 2, 1, Msg::Data { time: 5_000, number: 1 });
-        testing::ignores(&it, 2, 1, Msg::Data { time: 7, number: 1 });
-        testing::ignores(&it, 2, 1, Msg::Ack { time: u64::MAX });
-        testing::ignores(&it, 2, 4, Msg::Ack { time: 9 });
-        assert_eq!(testing::refusal(&bench.scene, node(1), Command::Leave), Refusal::NotMember);
+        ignores(&it, 2, 1, Msg::Data { time: 5_000, number: 1 });
+        ignores(&it, 2, 1, Msg::Data { time: 7, number: 1 });
+        ignores(&it, 2, 1, Msg::Ack { time: u64::MAX });
+        ignores(&it, 2, 4, Msg::Ack { time: 9 });
+        assert_eq!(refusal(&trial.scene, node(1), Command::Leave), Refusal::NotMember);
     }
 
     #[test]
     fn every_interleaving_holds_over_channels_that_keep_the_order() {
-        let states = |senders: &[u32], messages| {
-            testing::exhaust(&bench(3).scene, &users(3, senders, messages), &fifo())
-        };
+        let states =
+            |senders: &[u32], messages| trial(3).states(&users(3, senders, messages), &fifo());
         assert_eq!((states(&[1], 2), states(&[1, 2], 1)), (1_350, 2_754));
     }
 
     /// See *Assumptions*: an acknowledgement that overtakes a message denies it.
     #[test]
     fn channels_must_keep_the_order() {
-        let report = check(&bench(3).scene, &users(3, &[1, 2], 1), &Plan::default(), &mut |_| {});
-        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
-        assert_eq!((found.violation.property, found.trace.len()), ("total_order", 9));
+        let found = trial(3).violation(&users(3, &[1, 2], 1), &Plan::default());
+        assert_eq!(found, ("total_order", 9));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let users = users(3, &[2, 3], 1);
-            let (violation, records) = testing::catch(mistake, &bench(3).scene, &users, &fifo());
-            (violation.property, records)
-        };
-        let found = ["SenderIsEnough", "AnswerSenderOnly"].map(catch);
-        assert_eq!(found, [("total_order", 7), ("atomicity", 14)]);
+        let catch = |mistake| trial(3).catch(mistake, &users(3, &[2, 3], 1), &fifo());
+        assert_eq!(catch("SenderIsEnough"), ("total_order", 7));
+        assert_eq!(catch("AnswerSenderOnly"), ("atomicity", 14));
     }
 }

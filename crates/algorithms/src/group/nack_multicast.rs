@@ -78,11 +78,12 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
-    Paper, PerNode, Protocol, Refusal, Shape, Span, Timing,
+    PerNode, Protocol, Refusal, Shape, Span, Timing,
 };
 
+use super::backoff::Backoff;
 use super::stream::{Unit, field};
-use super::{Command, Event, Group, MessageId, Order, Promise};
+use super::{AckMulticast, Command, Event, Group, MessageId, Order, Promise};
 
 pub use options::Config;
 use receiver::Source;
@@ -94,14 +95,7 @@ impl Algorithm for NackMulticast {
     const META: Meta = Meta {
         name: "group/nack-multicast",
         summary: "receivers complain about gaps; heartbeats and a stop signal show the last one",
-        paper: Paper {
-            authors: "S. Pingali, D. Towsley, J. F. Kurose",
-            title: "A Comparison of Sender-Initiated and Receiver-Initiated Reliable Multicast \
-                    Protocols",
-            venue: "SIGMETRICS 1994",
-            year: 1994,
-            doi: "10.1145/183018.183043",
-        },
+        paper: AckMulticast::META.paper,
         shape: Shape::Complete,
         channels: Channels::Unordered,
         timing: Timing::Synchronous,
@@ -137,8 +131,7 @@ impl Algorithm for NackMulticast {
     fn boot(boot: Boot<'_, Self>) -> Self {
         let config = boot.config;
         let takes_part = boot.life.is_first() && boot.setup.members.contains(boot.me);
-        let mut others = if takes_part { boot.setup.members.clone() } else { NodeSet::new() };
-        others.remove(boot.me);
+        let others = if takes_part { boot.setup.others_of(boot.me) } else { NodeSet::new() };
         let delay = boot.setup.delay_max;
         let pause = config.pause.unwrap_or_else(|| delay.times(2));
         Self {
@@ -149,8 +142,7 @@ impl Algorithm for NackMulticast {
             pause,
             pause_max: config.pause_max.unwrap_or_else(|| pause.times(8)),
             repair_all: config.repair_all,
-            timeout: config.timeout.unwrap_or_else(|| delay.times(2) + Span(delay.0 / 10)),
-            retries: config.retries,
+            patience: Backoff::new(config.timeout, delay, config.retries),
             window: u64::from(config.window),
             sent: 0,
             kept: VecDeque::new(),
@@ -214,10 +206,8 @@ pub struct NackMulticast {
     pause_max: Span,
     /// Does a repair go to all?
     repair_all: bool,
-    /// How long it waits for repairs.
-    timeout: Span,
-    /// How often it asks once more.
-    retries: u32,
+    /// How long it waits for repairs, and how often it asks once more.
+    patience: Backoff,
     /// How many units it keeps of its own, and holds of a sender.
     window: u64,
     /// The place of the unit sent last; 0 before the first.
@@ -247,8 +237,6 @@ impl Protocol for NackMulticast {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match command {

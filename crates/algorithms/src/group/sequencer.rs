@@ -128,12 +128,10 @@ impl Algorithm for Sequencer {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let members = &boot.setup.members;
-        let mut others = members.clone();
-        others.remove(boot.me);
         Self {
             by: boot.config.by,
             sequencer: members.iter().next().filter(|_| members.contains(boot.me)),
-            others,
+            others: boot.setup.others_of(boot.me),
             open: BTreeSet::new(),
             assigned: 0,
             next: 1,
@@ -192,7 +190,7 @@ pub struct Sequencer {
     by: By,
     /// Who numbers. None if this node is no member.
     sequencer: Option<NodeId>,
-    /// All other members.
+    /// The other members; nobody, if it is none itself.
     others: NodeSet,
     /// Its own messages that it has not delivered. Invariant: at most `OPEN_MAX`.
     open: BTreeSet<u32>,
@@ -221,8 +219,6 @@ impl Protocol for Sequencer {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let (Command::Multicast(wish), Some(sequencer)) = (command, self.sequencer) else {
             return Err(Refusal::NotMember);
@@ -240,7 +236,7 @@ impl Protocol for Sequencer {
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        if self.sequencer.is_none() || !self.others.contains(from) {
+        if !self.others.contains(from) {
             return cx.trace("foreign", &[]);
         }
         let numbers = self.sequencer == Some(cx.me());
@@ -368,13 +364,13 @@ mod tests {
     use quorate_sim::Slow;
 
     use super::*;
-    use crate::group::total_fixtures::{Bench, deliveries, users};
-    use crate::testing::{self, node, units};
+    use crate::group::testing::{Trial, deliveries, users, wish};
+    use crate::testing::{feed, ignores, node, refusal, units};
 
     const BOTH: [By; 2] = [By::Broadcast, By::Sequencer];
 
-    fn bench(count: usize, by: By) -> Bench<Sequencer> {
-        Bench::new(count, Config { by })
+    fn trial(count: usize, by: By) -> Trial<Sequencer> {
+        Trial::new(count, Config { by })
     }
 
     /// Kaashoek and others: 2(n-1) messages by broadcast, 1 + (n-1) by way of the sequencer.
@@ -382,11 +378,11 @@ mod tests {
     fn a_multicast_costs_as_published() {
         for count in 2..=16 {
             for by in BOTH {
-                let log = bench(count, by).run(users(count, &[2], 5));
+                let log = trial(count, by).run(users(count, &[2], 5));
                 let published = Sequencer::META.costs[(by == By::Sequencer) as usize];
                 assert_eq!(log.report.messages as f64, 5.0 * (published.value)(count as f64));
                 assert_eq!(log.told_of("deliver").len(), 5 * count);
-                let log = bench(count, by).run(users(count, &[1], 5));
+                let log = trial(count, by).run(users(count, &[1], 5));
                 assert_eq!(log.report.messages, 5 * (count as u64 - 1));
             }
         }
@@ -395,7 +391,7 @@ mod tests {
     #[test]
     fn it_takes_two_delays_to_all_but_the_sequencer() {
         for by in BOTH {
-            let log = bench(4, by).run(users(4, &[3], 1));
+            let log = trial(4, by).run(users(4, &[3], 1));
             let told = log.told_of("deliver 3:1");
             assert_eq!(told, [(2.0, 1), (3.0, 2), (3.0, 3), (3.0, 4)]);
         }
@@ -404,10 +400,10 @@ mod tests {
     /// Spec 5a with the sequencer as node 1: it sees b of node 3 before a of node 2.
     #[test]
     fn what_the_sequencer_sees_first_is_delivered_first() {
-        let mut bench = bench(3, By::Broadcast);
-        bench.network.slow =
+        let mut trial = trial(3, By::Broadcast);
+        trial.network.slow =
             [Slow { from: node(2), to: node(1), nth: 1, latency: units(1.5) }].into();
-        let log = bench.run(users(3, &[2, 3], 1));
+        let log = trial.run(users(3, &[2, 3], 1));
         assert_eq!((log.count("DATA"), log.count("ORDER")), (4, 4));
         assert_eq!(deliveries(&log, 3), [["3:1", "2:1"]; 3]);
     }
@@ -415,11 +411,11 @@ mod tests {
     #[test]
     fn what_comes_early_waits_in_a_bounded_buffer() {
         for by in BOTH {
-            let mut bench = bench(3, by);
+            let mut trial = trial(3, by);
             // The first place comes to node 3 after all others.
-            bench.network.slow =
+            trial.network.slow =
                 [Slow { from: node(1), to: node(3), nth: 1, latency: units(40.0) }].into();
-            let log = bench.run(users(3, &[1, 2], 8));
+            let log = trial.run(users(3, &[1, 2], 8));
             assert_eq!(log.report.tally("buffered").max, 16);
             assert_eq!(log.told_of("deliver")[32..].len(), 16);
         }
@@ -427,46 +423,36 @@ mod tests {
 
     #[test]
     fn beyond_the_bound_wishes_are_refused_and_numbers_dropped() {
-        let bench = bench(2, By::Sequencer);
-        let mut it = bench.scene.boot(node(2));
-        for number in 1..=OPEN_MAX as u32 {
-            let input = bench.wish(number);
-            assert_eq!(testing::feed(&mut it, 2, input).map(|effects| effects.len()), Ok(1));
-        }
-        assert_eq!(testing::feed(&mut it, 2, bench.wish(100)), Err(Refusal::Busy));
-        assert_eq!(testing::feed(&mut it, 2, bench.wish(1)), Err(Refusal::Busy));
+        let trial = trial(2, By::Sequencer);
+        let mut it = trial.scene.boot(node(2));
+        trial.assert_bounded(&mut it, 2, OPEN_MAX);
+        let again = quorate_core::Input::Command(wish(1));
+        assert_eq!(feed(&mut it, 2, again), Err(Refusal::Busy));
         let sequenced = |place| Msg::Sequenced(place, id(node(1), 1));
         for place in [0, 1 + EARLY_MAX as u64, u64::MAX] {
-            testing::ignores(&it, 2, 1, sequenced(place));
+            ignores(&it, 2, 1, sequenced(place));
         }
-        testing::ignores(&it, 2, 3, sequenced(1));
-        testing::ignores(&it, 2, 1, Msg::Request(1));
-        assert_eq!(testing::refusal(&bench.scene, node(1), Command::Leave), Refusal::NotMember);
+        ignores(&it, 2, 3, sequenced(1));
+        ignores(&it, 2, 1, Msg::Request(1));
+        assert_eq!(refusal(&trial.scene, node(1), Command::Leave), Refusal::NotMember);
     }
 
     /// Places and ids are matched, so that no channel needs to keep the order.
     #[test]
     fn every_interleaving_holds_over_channels_that_keep_no_order() {
-        let states = |by, senders: &[u32], messages| {
-            let Bench { scene, .. } = bench(3, by);
-            testing::exhaust(&scene, &users(3, senders, messages), &Plan::default())
+        let states = |messages| {
+            BOTH.map(|by| trial(3, by).states(&users(3, &[2, 3], messages), &Plan::default()))
         };
-        let two = BOTH.map(|by| states(by, &[2, 3], 1));
-        let four = BOTH.map(|by| states(by, &[2, 3], 2));
-        assert_eq!((two, four), ([185, 52], [134_625, 9_009]));
+        assert_eq!((states(1), states(2)), ([185, 52], [134_625, 9_009]));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake, by| {
-            let Bench { scene, .. } = bench(3, by);
-            let users = users(3, &[2, 3], 1);
-            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-            (violation.property, records)
-        };
-        let skipping = BOTH.map(|by| catch("SkipGaps", by));
-        assert_eq!(skipping, [("total_order", 8), ("total_order", 8)]);
-        let repeating = BOTH.map(|by| catch("SamePlace", by));
-        assert_eq!(repeating, [("total_order", 8), ("total_order", 8)]);
+        for by in BOTH {
+            let catch =
+                |mistake| trial(3, by).catch(mistake, &users(3, &[2, 3], 1), &Plan::default());
+            assert_eq!(catch("SkipGaps"), ("total_order", 8));
+            assert_eq!(catch("SamePlace"), ("total_order", 8));
+        }
     }
 }

@@ -4,7 +4,7 @@
 use alloc::collections::BTreeMap;
 use core::fmt;
 
-use quorate_core::{BadOption, NodeId, Options};
+use quorate_core::NodeId;
 
 /// A message as it travels: its place in the stream of its sender, and what it says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,15 +81,14 @@ impl Stream {
         self.held.len() as u64
     }
 
-    /// The next unit is delivered.
-    pub(super) const fn advance(&mut self) {
-        self.next += 1;
-    }
-
-    /// The next unit, if it is held: to be delivered in its turn.
-    pub(super) fn drain(&mut self) -> Option<Unit> {
-        let number = self.held.remove(&self.next)?;
-        Some(Unit { seq: self.next, number })
+    /// The units that are to be delivered when this one, the next, has come: what was held behind
+    /// it, too.
+    pub(super) fn release(&mut self, unit: Unit) -> impl Iterator<Item = Unit> {
+        core::iter::successors(Some(unit), |_| {
+            self.next += 1;
+            let number = self.held.remove(&self.next)?;
+            Some(Unit { seq: self.next, number })
+        })
     }
 
     /// The places from `from` to `to` of which nothing has come.
@@ -103,20 +102,6 @@ impl Stream {
         assert!(self.held.keys().all(|&seq| seq > self.next), "what is held is not delivered");
         assert!(self.held.keys().all(|&seq| seq <= self.reach(window)), "what is held has room");
     }
-}
-
-/// A number that an option gives, within bounds.
-pub(super) fn number(
-    options: &Options<'_>,
-    name: &'static str,
-    default: u32,
-    bounds: core::ops::RangeInclusive<u32>,
-) -> Result<u32, BadOption> {
-    let Some(given) = options.get(name) else { return Ok(default) };
-    given.parse().ok().filter(|number| bounds.contains(number)).ok_or_else(|| {
-        let wanted = alloc::format!("a number from {} to {}", bounds.start(), bounds.end());
-        BadOption::new(name, given, &wanted)
-    })
 }
 
 /// A node as a field of a step.
@@ -139,11 +124,9 @@ mod tests {
         assert_eq!(stream.hold(Unit { seq: 3, number: 30 }), 1);
         assert_eq!(stream.hold(Unit { seq: 2, number: 20 }), 2);
         assert_eq!(stream.missing(1, 5).collect::<Vec<_>>(), [1, 4, 5]);
-        assert_eq!(stream.drain(), None);
-        stream.advance();
-        assert_eq!(stream.drain(), Some(Unit { seq: 2, number: 20 }));
-        stream.advance();
-        assert_eq!(places(&stream), [Known, Known, Known, Known, Ahead, Ahead]);
+        let released = stream.release(Unit { seq: 1, number: 10 });
+        assert_eq!(released.map(|unit| unit.number).collect::<Vec<_>>(), [10, 20, 30]);
+        assert_eq!(places(&stream), [Known, Known, Known, Known, Next, Ahead]);
         assert_eq!(stream.place(u64::MAX, 4), TooFar);
         assert_eq!(stream.missing(u64::MAX, 5).count(), 0);
     }
@@ -152,13 +135,5 @@ mod tests {
     fn a_unit_is_written_in_short() {
         let text = |seq, number| std::format!("{:?}", Unit { seq, number });
         assert_eq!([text(3, 3), text(3, 7)], ["3", "3=7"]);
-    }
-
-    #[test]
-    fn numbers_have_bounds() {
-        let read = |given| number(&Options(&[("stop", given)]), "stop", 3, 0..=9);
-        assert_eq!((read("0"), read("9")), (Ok(0), Ok(9)));
-        assert_eq!(read("10").unwrap_err().to_string(), "--stop: 10 is not a number from 0 to 9");
-        assert_eq!(number(&Options(&[]), "stop", 3, 0..=9), Ok(3));
     }
 }

@@ -1,23 +1,172 @@
-//! What the tests of this family have in common: who sends, and which messages are lost.
+//! What the tests of groups have in common: who is there, who sends, and which messages are lost.
 
-use quorate_core::{Algorithm, NodeSet, Scene, Span, Time};
-use quorate_sim::{Crash, Faults, Network, Partition};
+use std::vec::Vec;
 
-use super::{Group, Pattern, Senders};
-use crate::testing::{node, units};
+use quorate_check::{Outcome, Plan, Timers, check};
+use quorate_core::{Algorithm, Input, Kept, Life, NodeSet, Refusal, Scene, Span, Time, Topology};
+use quorate_sim::{Faults, Network, Partition};
+
+use super::{Command, Group, Order, Pattern, Senders, Setup, Wish};
+use crate::testing::{self, Log, feed, node, refusal, units};
+
+pub(super) use crate::faults::time;
+
+/// A group, and the network between its nodes. All are members, nobody crashes and nothing is lost,
+/// unless it is said otherwise.
+pub(super) struct Trial<A: Algorithm<Family = Group>> {
+    pub(super) scene: Scene<A>,
+    pub(super) network: Network,
+    pub(super) faults: Faults,
+}
+
+impl<A: Algorithm<Family = Group>> Trial<A> {
+    /// So many nodes, all of which reach each other.
+    pub(super) fn new(count: usize, config: A::Config) -> Self {
+        Self::on(Topology::complete(count), config)
+    }
+
+    /// The nodes of this topology.
+    pub(super) fn on(topology: Topology, config: A::Config) -> Self {
+        let setup = Setup::along(&topology);
+        let scene = Scene::new(topology, setup, config);
+        Self { scene, network: Network::default(), faults: Faults::default() }
+    }
+
+    /// Over this network.
+    pub(super) fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// With these faults.
+    pub(super) fn faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Runs to rest; everything must hold.
+    pub(super) fn run(&self, users: Senders) -> Log {
+        testing::run(&self.scene, users, &self.network, &self.faults, |_| {})
+    }
+
+    /// Runs to rest, whatever the monitor says.
+    pub(super) fn run_unjudged(&self, users: Senders) -> Log {
+        testing::run_unjudged(&self.scene, users, &self.network, &self.faults, |_| {})
+    }
+
+    /// Runs to rest with another seed than usual; everything must hold.
+    pub(super) fn run_drawn(&self, users: Senders, seed: u64) -> Log {
+        let (network, end) = (&self.network, Time(u64::MAX));
+        let log = testing::run_until(&self.scene, users, network, &self.faults, end, seed, |_| {});
+        assert!(log.report.holds(), "seed {seed}: {:?}", log.report.verdicts);
+        log
+    }
+
+    /// Explores everything; all must hold. The number of states.
+    pub(super) fn states(&self, users: &Senders, plan: &Plan) -> u64 {
+        testing::exhaust(&self.scene, users, plan)
+    }
+
+    /// Explores everything with a mistake planted: what is broken, in how many records.
+    pub(super) fn catch(
+        &self,
+        mistake: &'static str,
+        users: &Senders,
+        plan: &Plan,
+    ) -> (&'static str, usize) {
+        let (violation, records) = testing::catch(mistake, &self.scene, users, plan);
+        (violation.property, records)
+    }
+
+    /// Explores until something is broken without a mistake: what, in how many records.
+    pub(super) fn violation(&self, users: &Senders, plan: &Plan) -> (&'static str, usize) {
+        let report = check(&self.scene, users, plan, &mut |_| {});
+        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
+        (found.violation.property, found.trace.len())
+    }
+
+    /// A multicast, whoever sends, costs what is published first; all are delivered by all.
+    pub(super) fn assert_published_cost(&self) {
+        let count = self.scene.count();
+        let everybody: Vec<u32> = (1..=count as u32).collect();
+        for senders in [&everybody[..], &everybody[..1]] {
+            let log = self.run(users(count, senders, 3));
+            let sent = 3 * senders.len();
+            let published = (A::META.costs[0].value)(count as f64);
+            assert_eq!(log.report.messages as f64, sent as f64 * published);
+            assert_eq!(log.told_of("deliver").len(), sent * count);
+        }
+    }
+
+    /// Only who is a member from the beginning sends, and a member stays one.
+    pub(super) fn assert_outsiders_send_nothing(mut self) {
+        let outsider = node(self.scene.count() as u32);
+        self.scene.setup.members.remove(outsider);
+        assert_eq!(refusal(&self.scene, outsider, wish(1)), Refusal::NotMember);
+        assert_eq!(refusal(&self.scene, node(1), Command::Leave), Refusal::NotMember);
+        let mut back = self.scene.reboot(node(1), Life(1), &Kept::new());
+        assert_eq!(feed(&mut back, 1, Input::Command(wish(1))), Err(Refusal::NotMember));
+    }
+
+    /// A member takes so many wishes at a time, sends something for each, and refuses the next.
+    pub(super) fn assert_bounded(&self, it: &mut A, me: u32, wishes: usize) {
+        for number in 1..=wishes as u32 {
+            let effects = feed(it, me, Input::Command(wish(number)));
+            assert_eq!(effects.map(|effects| effects.len()), Ok(1));
+        }
+        let further = Input::Command(wish(wishes as u32 + 1));
+        assert_eq!(feed(it, me, further), Err(Refusal::Busy));
+    }
+}
+
+/// A wish to send the message of this number.
+pub(super) fn wish(number: u32) -> Command {
+    Command::Multicast(Wish { number, order: Order::Fifo, uniform: false })
+}
+
+/// Of `count` nodes these send so many messages each, one per unit of time.
+pub(super) fn users(count: usize, senders: &[u32], messages: u32) -> Senders {
+    let senders: NodeSet = senders.iter().map(|&number| node(number)).collect();
+    Senders::new(count, &NodeSet::first(count), &senders, messages, Pattern::default())
+}
+
+/// What each node delivered, in order.
+pub(super) fn deliveries(log: &Log, count: u32) -> Vec<Vec<&str>> {
+    let told = |number| {
+        let mine = log.told.iter().filter(move |(_, node, _)| *node == number);
+        mine.filter_map(|(_, _, text)| text.strip_prefix("deliver ")).collect()
+    };
+    (1..=count).map(told).collect()
+}
+
+/// A network that loses, doubles and reorders, all at once.
+pub(super) fn bad_network() -> Network {
+    Network {
+        latency: "uniform:0..1".parse().unwrap(),
+        loss: 0.2,
+        duplicate: 0.1,
+        reorder: 0.2,
+        ..Network::default()
+    }
+}
+
+/// Timeouts are longer than any delay; so many messages are lost and doubled.
+pub(super) fn quiet(losses: u32, duplicates: u32) -> Plan {
+    Plan { timers: Timers::WhenQuiet, losses, duplicates, ..Plan::default() }
+}
 
 /// The first so many of `count` nodes send so many messages each, at 1.5, 3, 4.5 and so on: never
 /// when something arrives that takes a unit of time, or its answer.
 pub(super) fn senders(count: usize, senders: usize, messages: u32) -> Senders {
-    users(count, senders, messages, units(1.5))
+    in_step(count, senders, messages, units(1.5))
 }
 
 /// As [`senders`], but all at 0.
 pub(super) fn burst(count: usize, senders: usize, messages: u32) -> Senders {
-    users(count, senders, messages, Span::ZERO)
+    in_step(count, senders, messages, Span::ZERO)
 }
 
-fn users(count: usize, senders: usize, messages: u32, gap: Span) -> Senders {
+fn in_step(count: usize, senders: usize, messages: u32, gap: Span) -> Senders {
     let pattern = Pattern { gap, ..Pattern::default() };
     let (members, senders) = (NodeSet::first(count), NodeSet::first(senders));
     Senders::new(count, &members, &senders, messages, pattern)
@@ -32,11 +181,6 @@ pub(super) fn users_of<A: Algorithm<Family = Group>>(
 ) -> Senders {
     let senders = senders.iter().map(|&number| node(number)).collect();
     Senders::new(scene.count(), &scene.setup.members, &senders, messages, pattern)
-}
-
-/// So many units after the beginning.
-pub(super) fn time(at: f64) -> Time {
-    Time::ZERO + units(at)
 }
 
 /// These do not reach each other for a while.
@@ -54,10 +198,4 @@ pub(super) fn cut(lost: &[(u32, u32, f64)]) -> Network {
         until: time(at) + Span(1),
     };
     Network { partitions: lost.iter().map(cut).collect(), ..Network::default() }
-}
-
-/// One node crashes, at this time in units.
-pub(super) fn crash(number: u32, at: f64) -> Faults {
-    let crash = Crash { node: node(number), at: time(at) };
-    Faults { crashes: [crash].into(), ..Faults::default() }
 }

@@ -90,6 +90,7 @@ use quorate_core::{
 };
 
 use super::{Command, Event, Group, Order, Promise, Wish};
+use crate::options::number;
 pub use message::{Content, Msg, Token};
 
 /// How many places beyond the last safe one a member gives.
@@ -142,25 +143,20 @@ impl Algorithm for TokenOrder {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let Some(given) = options.get("per-visit") else { return Ok(Config::default()) };
-        match given.parse() {
-            Ok(per_visit @ 1..=64) => Ok(Config { per_visit }),
-            _ => Err(BadOption::new("per-visit", given, "a number from 1 to 64")),
-        }
+        let per_visit = number(options, "per-visit", Config::default().per_visit, 1..=64)?;
+        Ok(Config { per_visit })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let members = &boot.setup.members;
         let ring: Arc<[NodeId]> = members.iter().collect();
         let place = ring.iter().position(|&member| member == boot.me);
-        let mut others = members.clone();
-        others.remove(boot.me);
         // As after a round in which nobody had anything: the token is parked at the last member.
         let (hop, last) = (place.map_or(0, |place| place as u64 + 1), ring.len() as u64);
         let parked = place.is_some() && hop == last;
         Self {
             place,
-            others,
+            others: boot.setup.others_of(boot.me),
             per_visit: boot.config.per_visit,
             delay: boot.setup.delay_max,
             pending: VecDeque::new(),
@@ -183,7 +179,7 @@ impl Algorithm for TokenOrder {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
     /// How many messages a member sends before it passes the token on.
-    pub per_visit: usize,
+    pub per_visit: u32,
 }
 
 impl Default for Config {
@@ -210,10 +206,10 @@ pub struct TokenOrder {
     ring: Arc<[NodeId]>,
     /// This node's place in the ring; none if it is no member.
     place: Option<usize>,
-    /// All other members.
+    /// The other members; nobody, if it is none itself.
     others: NodeSet,
     /// How many messages it sends per visit.
-    per_visit: usize,
+    per_visit: u32,
     /// How long messages take at most, as far as is known.
     delay: Span,
     /// What waits for the token. Invariant: at most `PENDING_MAX`; empty while it is parked here.
@@ -261,8 +257,6 @@ impl Protocol for TokenOrder {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let (Command::Multicast(wish), Some(_)) = (command, self.place) else {
             return Err(Refusal::NotMember);
@@ -276,7 +270,7 @@ impl Protocol for TokenOrder {
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        if self.place.is_none() || !self.others.contains(from) {
+        if !self.others.contains(from) {
             return cx.trace("foreign", &[]);
         }
         match msg {

@@ -3,66 +3,46 @@
 use std::vec::Vec;
 
 use quorate_check::{Plan, Timers};
-use quorate_core::{Time, Topology};
-use quorate_sim::{Crash, Faults, Latency, Network, Partition, Recovery};
+use quorate_sim::{Faults, Latency, Network, Partition};
 
 use super::*;
-use crate::detector::Listeners;
+use crate::detector::testing::{
+    assert_deaf_to_strangers, assert_ten_beats, broken, detection_times, judged, watch,
+};
+use crate::detector::{Listeners, testing as family};
+use crate::faults::{crashes, crashes_and_returns, time};
 use crate::flaw;
 use crate::testing::{self, Log, node, units};
 
 fn scene(count: usize, timeout: f64, grow: f64) -> Scene<Heartbeat> {
-    let config = Config { timeout: Some(units(timeout)), grow: units(grow) };
-    Scene::new(Topology::complete(count), Setup::default(), config)
-}
-
-fn at(time: f64) -> Time {
-    Time::ZERO + units(time)
-}
-
-fn crash(number: u32, time: f64) -> Faults {
-    Faults { crashes: [Crash { node: node(number), at: at(time) }].into(), ..Faults::default() }
-}
-
-fn watch(scene: &Scene<Heartbeat>, network: &Network, faults: &Faults, until: f64) -> Log {
-    testing::run_until(scene, Listeners, network, faults, at(until), 1, |_| {})
-}
-
-fn judged(scene: &Scene<Heartbeat>, network: &Network, faults: &Faults, until: f64) -> Log {
-    let log = watch(scene, network, faults, until);
-    assert!(log.report.holds(), "{:?}", log.report);
-    log
+    family::scene(count, Config { timeout: Some(units(timeout)), grow: units(grow) })
 }
 
 #[test]
 fn every_interval_everybody_tells_everybody() {
-    for count in 1..=8u64 {
-        let scene = scene(count as usize, 35.0, 0.0);
-        let log = judged(&scene, &Network::default(), &Faults::default(), 95.0);
-        assert_eq!(log.count("BEAT"), 10 * count * (count - 1));
-        assert!(log.told.is_empty());
+    for count in 1..=8 {
+        assert_ten_beats(&scene(count, 35.0, 0.0));
     }
 }
 
 /// The last beat leaves at 20, arrives at 21, and 35 later it is too late.
 #[test]
 fn a_crash_is_suspected_a_timeout_after_the_last_beat() {
-    let (three, network) = (scene(3, 35.0, 0.0), Network::default());
-    let log = judged(&three, &network, &crash(3, 25.0), 100.0);
+    let three = scene(3, 35.0, 0.0);
+    let log = judged(&three, &crashes(&[(3, 25.0)]), 100.0);
     assert_eq!(log.told_of("Suspect(3)"), [(56.0, 1), (56.0, 2)]);
     assert_eq!(log.told.len(), 2);
-    let usual = Scene::new(Topology::complete(3), Setup::default(), Config::default());
-    assert_eq!(judged(&usual, &network, &crash(3, 25.0), 100.0).told, log.told);
+    let usual = family::scene::<Heartbeat>(3, Config::default());
+    assert_eq!(judged(&usual, &crashes(&[(3, 25.0)]), 100.0).told, log.told);
     // Whoever never starts is never heard of.
-    let log = judged(&three, &network, &crash(3, 0.0), 100.0);
+    let log = judged(&three, &crashes(&[(3, 0.0)]), 100.0);
     assert_eq!(log.told_of("Suspect(3)"), [(35.0, 1), (35.0, 2)]);
 }
 
 #[test]
 fn whoever_comes_back_is_trusted_with_its_first_beat() {
-    let recoveries = [Recovery { node: node(3), at: at(83.0) }].into();
-    let faults = Faults { recoveries, ..crash(3, 25.0) };
-    let log = judged(&scene(3, 35.0, 0.0), &Network::default(), &faults, 200.0);
+    let faults = crashes_and_returns(&[(3, 25.0)], &[(3, 83.0)]);
+    let log = judged(&scene(3, 35.0, 0.0), &faults, 200.0);
     assert_eq!(log.told_of("Trust(3)"), [(84.0, 1), (84.0, 2)]);
     assert_eq!(log.told.len(), 4);
 }
@@ -70,15 +50,8 @@ fn whoever_comes_back_is_trusted_with_its_first_beat() {
 /// Between T+Δ-η and T+Δ, whenever the crash is.
 #[test]
 fn detection_takes_a_timeout_less_at_most_one_interval() {
-    let (timeout, network) = (27.0, Network::default());
-    let scene = scene(2, timeout, 0.0);
-    let mut taken = Vec::new();
-    for tenth in 0..100 {
-        let time = 100.0 + f64::from(tenth) / 10.0;
-        let log = judged(&scene, &network, &crash(2, time), 200.0);
-        let [(suspected, 1)] = log.told_of("Suspect(2)")[..] else { panic!("{:?}", log.told) };
-        taken.push(suspected - time);
-    }
+    let timeout = 27.0;
+    let taken = detection_times(&scene(2, timeout, 0.0));
     let mean = taken.iter().sum::<f64>() / 100.0;
     assert!(taken.iter().all(|&time| (18.0 - 1e-9..=28.0 + 1e-9).contains(&time)), "{taken:?}");
     assert!((mean - (1.0 + timeout - 5.0)).abs() < 0.06, "{mean}");
@@ -149,10 +122,7 @@ fn options_that_make_no_sense_are_named() {
 
 #[test]
 fn beats_of_strangers_are_ignored() {
-    let alone = scene(3, 35.0, 0.0).boot(node(1));
-    for stranger in [1, 4, 1_000_000] {
-        testing::ignores(&alone, 1, stranger, Msg::Beat);
-    }
+    assert_deaf_to_strangers(&scene(3, 35.0, 0.0));
 }
 
 /// Timers run out when no beat is under way: a crash is found by everybody, whatever else happens.
@@ -175,14 +145,13 @@ fn whoever_crashes_can_always_be_suspected() {
 #[test]
 fn mistakes_are_caught() {
     let sides = [1, 2].map(|number| NodeSet::from_iter([node(number)])).into();
-    let cut = Partition { sides, from: at(15.0), until: at(75.0) };
+    let cut = Partition { sides, from: time(15.0), until: time(75.0) };
     let network = Network { partitions: [cut].into(), ..Network::default() };
     let scene = scene(2, 35.0, 0.0);
     let broken = |mistake, faults: &Faults| {
-        let log = flaw::plant(mistake, || watch(&scene, &network, faults, 300.0));
-        log.report.violations().map(|(_, violation)| violation.property).collect::<Vec<_>>()
+        broken(&flaw::plant(mistake, || watch(&scene, &network, faults, 300.0)))
     };
-    let faults = crash(2, 150.0);
+    let faults = crashes(&[(2, 150.0)]);
     assert_eq!(broken("none", &faults), [""; 0]);
     assert_eq!(broken("WatchOnce", &faults), ["completeness"]);
     assert_eq!(broken("NeverForgive", &Faults::default()), ["accuracy"]);

@@ -2,48 +2,26 @@
 
 use std::vec::Vec;
 
-use quorate_core::{Input, Scene, Topology};
-use quorate_sim::{Crash, Draw, Faults, Network, Recovery};
+use quorate_core::{Input, Scene};
+use quorate_sim::{Draw, Faults, Network};
 
 use super::*;
-use crate::detector::{Heartbeat, Listeners, Setup, heartbeat};
+use crate::detector::testing::{
+    assert_deaf_to_strangers, assert_ten_beats, broken, detection_times, judged, watch,
+};
+use crate::detector::{Heartbeat, heartbeat, testing as family};
+use crate::faults::{crashes, crashes_and_returns, time};
 use crate::flaw;
-use crate::testing::{self, Log, node, units};
+use crate::testing::{Log, node, units};
 
-fn scene(count: usize, window: usize) -> Scene<PhiAccrual> {
-    let config = Config { window, ..Config::default() };
-    Scene::new(Topology::complete(count), Setup::default(), config)
-}
-
-fn at(time: f64) -> Time {
-    Time::ZERO + units(time)
-}
-
-fn crash(number: u32, time: f64) -> Faults {
-    Faults { crashes: [Crash { node: node(number), at: at(time) }].into(), ..Faults::default() }
-}
-
-fn watch<A: Algorithm<Family = Detector>>(
-    scene: &Scene<A>,
-    network: &Network,
-    faults: &Faults,
-    until: f64,
-) -> Log {
-    testing::run_until(scene, Listeners, network, faults, at(until), 1, |_| {})
-}
-
-fn judged(scene: &Scene<PhiAccrual>, faults: &Faults, until: f64) -> Log {
-    let log = watch(scene, &Network::default(), faults, until);
-    assert!(log.report.holds(), "{:?}", log.report);
-    log
+fn scene(count: usize, window: u32) -> Scene<PhiAccrual> {
+    family::scene(count, Config { window, ..Config::default() })
 }
 
 #[test]
 fn every_interval_everybody_tells_everybody() {
-    for count in 1..=8u64 {
-        let log = judged(&scene(count as usize, 4), &Faults::default(), 95.0);
-        assert_eq!(log.count("BEAT"), 10 * count * (count - 1));
-        assert!(log.told.is_empty());
+    for count in 1..=8 {
+        assert_ten_beats(&scene(count, 4));
     }
 }
 
@@ -52,27 +30,20 @@ fn every_interval_everybody_tells_everybody() {
 #[test]
 fn the_moment_of_suspicion_follows_from_the_gaps() {
     // Never heard of: gaps of 7.5 and 12.5 are assumed, mean 10, deviation 2.5.
-    let log = judged(&scene(2, 4), &crash(2, 0.0), 100.0);
+    let log = judged(&scene(2, 4), &crashes(&[(2, 0.0)]), 100.0);
     assert_eq!(log.told_of("Suspect(2)"), [(24.030005, 1)]);
     // One gap of 10 more, and the deviation is √(12.5/3) = 2.041241; the last beat came at 11.
-    let log = judged(&scene(2, 4), &crash(2, 15.0), 100.0);
+    let log = judged(&scene(2, 4), &crashes(&[(2, 15.0)]), 100.0);
     assert_eq!(log.told_of("Suspect(2)"), [(32.455448, 1)]);
     // A window full of gaps of 10: the least deviation, 1; the last beat came at 81.
-    let log = judged(&scene(2, 4), &crash(2, 85.0), 100.0);
+    let log = judged(&scene(2, 4), &crashes(&[(2, 85.0)]), 100.0);
     assert_eq!(log.told_of("Suspect(2)"), [(96.612002, 1)]);
 }
 
 /// Between T+μ+zσ-η and T+μ+zσ, whenever the crash is.
 #[test]
 fn detection_takes_as_long_as_the_threshold_says() {
-    let scene = scene(2, 4);
-    let mut taken = Vec::new();
-    for tenth in 0..100 {
-        let time = 100.0 + f64::from(tenth) / 10.0;
-        let log = judged(&scene, &crash(2, time), 200.0);
-        let [(suspected, 1)] = log.told_of("Suspect(2)")[..] else { panic!("{:?}", log.told) };
-        taken.push(suspected - time);
-    }
+    let taken = detection_times(&scene(2, 4));
     let mean = taken.iter().sum::<f64>() / 100.0;
     assert!(taken.iter().all(|time| (6.612..=16.6121).contains(time)), "{taken:?}");
     assert!((mean - 11.612).abs() < 0.06, "{mean}");
@@ -85,10 +56,10 @@ fn phi_has_the_threshold_when_the_timer_runs_out() {
         [(500, 3.0), (1_000, 0.5), (3_000, 2.0), (8_000, 4.0), (30_000, 1.0)]
     {
         let config = Config { threshold, window: 20, ..Config::default() };
-        let scene = Scene::<PhiAccrual>::new(Topology::complete(2), Setup::default(), config);
+        let scene = family::scene::<PhiAccrual>(2, config);
         let (mut it, mut draw) = (scene.boot(node(1)), Draw::new(1, 0));
         let (mut now, mut effects) = (Time::ZERO, Vec::new());
-        assert_eq!(it.phi(node(2), at(1000.0)), 0.0, "nothing is known before the first beat");
+        assert_eq!(it.phi(node(2), time(1000.0)), 0.0, "nothing is known before the first beat");
         for beat in 0..50 {
             now += units(10.0 + network * f64::from(beat % 3 - 1));
             let mut cx = Ctx::new(node(1), now, &mut draw, &mut effects);
@@ -102,8 +73,7 @@ fn phi_has_the_threshold_when_the_timer_runs_out() {
 
 #[test]
 fn whoever_comes_back_is_trusted_with_its_first_beat() {
-    let recoveries = [Recovery { node: node(3), at: at(183.0) }].into();
-    let faults = Faults { recoveries, ..crash(3, 85.0) };
+    let faults = crashes_and_returns(&[(3, 85.0)], &[(3, 183.0)]);
     let log = judged(&scene(3, 4), &faults, 400.0);
     assert_eq!(log.told_of("Suspect(3)"), [(96.612002, 1), (96.612002, 2)]);
     assert_eq!(log.told_of("Trust(3)"), [(184.0, 1), (184.0, 2)]);
@@ -115,13 +85,13 @@ fn whoever_comes_back_is_trusted_with_its_first_beat() {
 fn it_becomes_patient_where_beats_are_lost() {
     let timeout = Some(Span(15_612_002));
     let config = heartbeat::Config { timeout, grow: Span::ZERO };
-    let fixed = Scene::<Heartbeat>::new(Topology::complete(2), Setup::default(), config);
+    let fixed = family::scene::<Heartbeat>(2, config);
     let learning = scene(2, 100);
     let plain = Network::default();
     let detected = |log: Log| log.told_of("Suspect(2)");
     assert_eq!(
-        detected(watch(&fixed, &plain, &crash(2, 2005.0), 3000.0)),
-        detected(watch(&learning, &plain, &crash(2, 2005.0), 3000.0)),
+        detected(watch(&fixed, &plain, &crashes(&[(2, 2005.0)]), 3000.0)),
+        detected(watch(&learning, &plain, &crashes(&[(2, 2005.0)]), 3000.0)),
     );
     let lossy = Network { loss: 0.2, ..Network::default() };
     let none = Faults::default();
@@ -150,10 +120,7 @@ fn options_that_make_no_sense_are_named() {
 
 #[test]
 fn beats_of_strangers_are_ignored() {
-    let alone = scene(3, 4).boot(node(1));
-    for stranger in [1, 4, 1_000_000] {
-        testing::ignores(&alone, 1, stranger, Msg::Beat);
-    }
+    assert_deaf_to_strangers(&scene(3, 4));
 }
 
 #[test]
@@ -162,10 +129,7 @@ fn mistakes_are_caught() {
     let run = |mistake, faults: &Faults| {
         flaw::plant(mistake, || watch(&scene, &Network::default(), faults, 300.0))
     };
-    let broken = |log: &Log| {
-        log.report.violations().map(|(_, violation)| violation.property).collect::<Vec<_>>()
-    };
-    let faults = crash(3, 150.0);
+    let faults = crashes(&[(3, 150.0)]);
     assert_eq!(broken(&run("none", &faults)), [""; 0]);
     assert_eq!(broken(&run("OnlyFirstGap", &faults)), ["completeness"]);
     // Without a least deviation a perfect rhythm leaves no time at all.

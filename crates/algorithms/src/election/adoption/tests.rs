@@ -4,35 +4,24 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-use quorate_check::{Network as Order, Plan};
-use quorate_core::{Scene, Span, Topology};
+use quorate_check::Plan;
+use quorate_core::{Span, Topology};
 use quorate_sim::topology::{self, Named};
-use quorate_sim::{Draw, Faults, Latency, Network};
+use quorate_sim::{Draw, Latency};
 
 use super::*;
-use crate::election::{Initiators, Setup};
-use crate::testing::{self, Log, node};
+use crate::election::testing::{Trial, fifo, leaders, named};
+use crate::testing::Log;
 
 const RELAY: Config = Config { wake: Wake::Relay, inform: false, rule: Rule::Corrected };
 const LITERAL: Config = Config { wake: Wake::Relay, inform: false, rule: Rule::Literal };
 
-fn scene(topology: Topology, config: Config) -> Scene<Adoption> {
-    let setup = Setup::ascending(topology.count());
-    Scene::new(topology, setup, config)
-}
-
-fn users(starters: &[u32]) -> Initiators {
-    Initiators::at_once(starters.iter().map(|&number| node(number)).collect())
+fn trial(topology: Topology, config: Config, starters: &[u32]) -> Trial<Adoption> {
+    Trial::ascending(topology, config).started_by(starters)
 }
 
 fn elect(topology: Topology, config: Config, starters: &[u32]) -> Log {
-    let network = Network::default();
-    let scene = scene(topology, config);
-    testing::run(&scene, users(starters), &network, &Faults::default(), |_| {})
-}
-
-fn named(shape: &Named, count: usize) -> Topology {
-    shape.build(count, 1).unwrap()
+    trial(topology, config, starters).run()
 }
 
 /// Who is whose parent in the end, by node.
@@ -97,10 +86,9 @@ const COUNTEREXAMPLE: &str = "4 1\n4 5\n4 2\n2 3";
 /// 1, 3 and 5 start; the explorers of 5 and 2 come late to 4.
 fn counterexample(config: Config) -> Log {
     let topology = topology::read(COUNTEREXAMPLE, None).unwrap();
-    let latency = Latency::Constant(Span::UNIT).with_table("5 4 2\n2 4 3").unwrap();
-    let network = Network { latency, ..Network::default() };
-    let users = users(&[1, 3, 5]);
-    testing::run_unjudged(&scene(topology, config), users, &network, &Faults::default(), |_| {})
+    let mut trial = trial(topology, config, &[1, 3, 5]);
+    trial.network.latency = Latency::Constant(Span::UNIT).with_table("5 4 2\n2 4 3").unwrap();
+    trial.run_unjudged()
 }
 
 #[test]
@@ -114,7 +102,7 @@ fn the_counterexample_elects_one_leader() {
     ];
     let sent = [&sent.concat()[..], &["ECHO 3>2", "ECHO 2>4", "ECHO 4>5"]].concat();
     assert_eq!(log.sent, sent);
-    assert!(log.told_of("Leading").iter().map(|told| told.1).eq([5]));
+    assert_eq!(leaders(&log), [5]);
     assert!(spans(&parents(&log, 5), 5));
 }
 
@@ -123,7 +111,7 @@ fn the_counterexample_elects_one_leader() {
 fn the_literal_third_rule_elects_two() {
     let log = counterexample(LITERAL);
     assert!(!log.report.holds());
-    let mut leaders: Vec<u32> = log.told_of("Leading").iter().map(|told| told.1).collect();
+    let mut leaders = leaders(&log);
     leaders.sort_unstable();
     assert_eq!(leaders, [3, 5]);
     assert_eq!((log.count("EXPLORER"), log.count("ECHO")), (8, 3));
@@ -155,12 +143,11 @@ fn random(seed: u64, wake: Wake, rule: Rule, fifo: bool) -> (bool, String) {
     let mut starters: Vec<u32> = (1..=count as u32).collect();
     draw.shuffle(&mut starters);
     starters.truncate(1 + draw.below(count as u64) as usize);
-    let latency = "uniform:0.1..3".parse().unwrap();
-    let network = Network { latency, fifo, ..Network::default() };
-    let scene = scene(topology, Config { wake, inform: true, rule });
-    let users = users(&starters);
-    let log = testing::run_unjudged(&scene, users, &network, &Faults::default(), |_| {});
-    let leaders: Vec<u32> = log.told_of("Leading").iter().map(|told| told.1).collect();
+    let config = Config { wake, inform: true, rule };
+    let mut trial = trial(topology, config, &starters).latency("uniform:0.1..3");
+    trial.network.fifo = fifo;
+    let log = trial.run_unjudged();
+    let leaders = leaders(&log);
     let best = match wake {
         Wake::Relay => *starters.iter().max().unwrap(),
         Wake::Suppress => count as u32,
@@ -188,10 +175,10 @@ fn the_literal_rule_fails_on_many_random_graphs() {
 #[test]
 fn every_interleaving_holds_also_with_a_message_twice() {
     let twice = Plan { duplicates: 1, ..Plan::default() };
-    let fifo = Plan { network: Order::Fifo, ..Plan::default() };
+    let fifo = fifo();
     let states = |topology, wake, starters: &[u32], plan: &Plan| {
         let config = Config { wake, inform: true, rule: Rule::Corrected };
-        testing::exhaust(&scene(topology, config), &users(starters), plan)
+        trial(topology, config, starters).states(plan)
     };
     let ring = || named(&Named::TwoWayRing, 4);
     let found = [
@@ -210,9 +197,7 @@ fn every_interleaving_holds_also_with_a_message_twice() {
 fn mistakes_are_caught_in_the_fewest_steps() {
     let catch = |mistake, topology, starters: &[u32], config, duplicates| {
         let plan = Plan { duplicates, ..Plan::default() };
-        let scene = scene(topology, config);
-        let (violation, records) = testing::catch(mistake, &scene, &users(starters), &plan);
-        (violation.property, records)
+        trial(topology, config, starters).catch(mistake, &plan)
     };
     let path = || named(&Named::Path, 4);
     let all = [1, 2, 3, 4];

@@ -4,6 +4,8 @@ use core::ops::Range;
 
 use quorate_core::{BadOption, OptionSpec, Options, Span};
 
+use crate::options::{span, switch};
+
 /// The standard's waits, and the delay up to which they are used as they are.
 const FAST: Window = Window { from: Span(240), to: Span(260) };
 const SLOW: Window = Window { from: Span(570), to: Span(600) };
@@ -141,13 +143,8 @@ impl Default for Chance {
 impl Config {
     /// Reads the options.
     pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
-        let switch = [("on", true), ("off", false)];
         let contentions = [("coin", Contention::Coin), ("id", Contention::Id)];
         let evaluations = [("batch", Evaluate::Batch), ("at-once", Evaluate::AtOnce)];
-        let loop_timeout = match options.get("loop-timeout") {
-            Some(_) => Some(options.span("loop-timeout", Span::ZERO)?),
-            None => None,
-        };
         Ok(Self {
             contention: options.choice("contention", &contentions, Contention::default())?,
             fast: Window::read(options, "fast")?,
@@ -155,8 +152,8 @@ impl Config {
             coin: Chance::read(options, "coin")?,
             evaluate: options.choice("evaluate", &evaluations, Evaluate::default())?,
             silent: options.choice("wake", &[("flood", false), ("none", true)], false)?,
-            announce: options.choice("announce", &switch, false)?,
-            loop_timeout,
+            announce: switch(options, "announce", false)?,
+            loop_timeout: span(options, "loop-timeout")?,
         })
     }
 

@@ -2,15 +2,17 @@
 
 use std::vec::Vec;
 
-use quorate_check::{Outcome, Plan, Start, check};
-use quorate_core::{NodeSet, Time, Topology};
+use quorate_check::{Plan, Start};
+use quorate_core::Topology;
 use quorate_sim::topology::Named;
-use quorate_sim::{Crash, Faults, Latency, Network, Recovery, World};
+use quorate_sim::{Faults, Latency, World};
 
 use super::*;
-use crate::election::Initiators;
-use crate::testing::{self, Log, node, units};
+use crate::election::testing::{Trial, counts};
+use crate::faults::crashes_and_returns;
+use crate::testing::{Log, node, units};
 
+const KINDS: [&str; 2] = ["BE_MY_PARENT", "YOU_ARE_MY_CHILD"];
 const BY_ID: Config = Config {
     contention: Contention::Id,
     fast: None,
@@ -23,24 +25,17 @@ const BY_ID: Config = Config {
 };
 const BY_COIN: Config = Config { contention: Contention::Coin, ..BY_ID };
 
-fn graph(count: usize, links: &[(u32, u32)], config: Config) -> Scene<FireWire> {
+fn graph(count: usize, links: &[(u32, u32)], config: Config) -> Trial<FireWire> {
     let links: Vec<_> = links.iter().map(|&(a, b)| (node(a), node(b))).collect();
-    let topology = Topology::undirected(count, &links).unwrap();
-    Scene::new(topology, Setup::ascending(count), config)
+    Trial::ascending(Topology::undirected(count, &links).unwrap(), config)
 }
 
-fn named(name: &str, count: usize, seed: u64, config: Config) -> Scene<FireWire> {
-    let topology = name.parse::<Named>().unwrap().build(count, seed).unwrap();
-    Scene::new(topology, Setup::ascending(count), config)
+fn named(name: &str, count: usize, config: Config) -> Trial<FireWire> {
+    drawn(name, count, 1, config)
 }
 
-fn all(scene: &Scene<FireWire>) -> Log {
-    let users = Initiators::at_once(NodeSet::first(scene.count()));
-    testing::run(scene, users, &Network::default(), &Faults::default(), |_| {})
-}
-
-fn counts(log: &Log) -> (u64, u64) {
-    (log.count("BE_MY_PARENT"), log.count("YOU_ARE_MY_CHILD"))
+fn drawn(name: &str, count: usize, seed: u64, config: Config) -> Trial<FireWire> {
+    Trial::ascending(name.parse::<Named>().unwrap().build(count, seed).unwrap(), config)
 }
 
 /// Who has which parent, in the order of the nodes.
@@ -55,24 +50,24 @@ fn parents(log: &Log) -> Vec<(u32, u32)> {
 #[test]
 fn the_centre_of_a_star_waits_for_all_of_an_instant() {
     let star = [(1, 2), (1, 3), (1, 4), (1, 5)];
-    let batch = all(&graph(5, &star, BY_ID));
-    assert_eq!((counts(&batch), batch.report.messages), ((4, 4), 8));
+    let batch = graph(5, &star, BY_ID).run();
+    assert_eq!((counts(&batch, KINDS), batch.report.messages), ([4, 4], 8));
     assert_eq!(batch.told_of("Leading"), [(1.0, 1)]);
-    let hasty = all(&graph(5, &star, Config { evaluate: Evaluate::AtOnce, ..BY_ID }));
-    assert_eq!((counts(&hasty), hasty.report.messages), ((5, 4), 9));
+    let hasty = graph(5, &star, Config { evaluate: Evaluate::AtOnce, ..BY_ID }).run();
+    assert_eq!((counts(&hasty, KINDS), hasty.report.messages), ([5, 4], 9));
     assert_eq!(hasty.told_of("Leading"), [(2.0, 5)]);
 }
 
 #[test]
 fn the_two_in_the_middle_of_a_path_contend() {
-    let log = all(&named("path", 4, 1, BY_ID));
-    assert_eq!((counts(&log), log.report.messages), ((4, 3), 7));
+    let log = named("path", 4, BY_ID).run();
+    assert_eq!((counts(&log, KINDS), log.report.messages), ([4, 3], 7));
     assert_eq!(log.told_of("Leading"), [(2.0, 3)]);
     assert_eq!(parents(&log), [(1, 2), (2, 3), (4, 3)]);
-    let two = all(&named("path", 2, 1, BY_ID));
-    assert_eq!((counts(&two), two.told_of("Leading")), ((2, 1), Vec::from([(1.0, 2)])));
-    let one = all(&named("path", 1, 1, BY_ID));
-    assert_eq!((one.report.messages, one.told_of("Leading")), (0, Vec::from([(0.0, 1)])));
+    let two = named("path", 2, BY_ID).run();
+    assert_eq!((counts(&two, KINDS), two.told_of("Leading")), ([2, 1], [(1.0, 2)].into()));
+    let one = named("path", 1, BY_ID).run();
+    assert_eq!((one.report.messages, one.told_of("Leading")), (0, [(0.0, 1)].into()));
 }
 
 /// Section "Cost": 2(N-1), and one or two for a contention; on trees of all kinds.
@@ -81,9 +76,9 @@ fn every_cable_carries_two_messages_and_one_of_them_what_the_contention_costs() 
     for seed in 0..300 {
         let count = 1 + seed as usize % 40;
         let fixed = 2 * (count as u64 - 1);
-        let by_id = all(&named("random-tree", count, seed, BY_ID));
+        let by_id = drawn("random-tree", count, seed, BY_ID).run();
         assert!(by_id.report.messages - fixed <= 1, "{seed}");
-        let by_coin = all(&named("random-tree", count, seed, BY_COIN));
+        let by_coin = drawn("random-tree", count, seed, BY_COIN).run();
         assert_eq!(by_coin.report.messages % 2, 0);
         assert_eq!(by_id.report.messages == fixed, by_coin.report.messages == fixed);
         for log in [by_id, by_coin] {
@@ -106,28 +101,25 @@ fn every_cable_carries_two_messages_and_one_of_them_what_the_contention_costs() 
 fn one_node_that_asks_wakes_all_others_and_the_root_tells_them() {
     let config = Config { silent: false, announce: true, ..BY_ID };
     for starter in 1..=7 {
-        let scene = named("binary-tree", 7, 1, config);
-        let users = Initiators::at_once([node(starter)].into_iter().collect());
-        let log = testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+        let log = named("binary-tree", 7, config).started_by(&[starter]).run();
         assert_eq!((log.count("BUS_RESET"), log.count("ROOT")), (6, 6));
         assert_eq!(log.told_of("Following").len(), 6);
         assert!(log.report.messages - 24 <= 1);
     }
-    let log = all(&named("binary-tree", 7, 1, config));
-    assert_eq!((log.count("BUS_RESET"), log.told_of("Leading")), (12, Vec::from([(2.0, 1)])));
+    let log = named("binary-tree", 7, config).run();
+    assert_eq!((log.count("BUS_RESET"), log.told_of("Leading")), (12, [(2.0, 1)].into()));
 }
 
 /// The means of many contentions between two nodes: rounds, and nanoseconds from the first
 /// collision until the loser has a parent.
 fn contentions(config: Config, delay: u64, seeds: u64) -> (f64, f64) {
-    let mut scene = named("path", 2, 1, config);
+    let Trial { mut scene, users, mut network, faults } = named("path", 2, config);
     scene.setup.delay_max = Span(delay);
     FireWire::admit(&scene).unwrap();
-    let network = Network { latency: Latency::Constant(Span(delay)), ..Network::default() };
-    let (faults, mut rounds, mut time) = (Faults::default(), 0, 0);
+    network.latency = Latency::Constant(Span(delay));
+    let (mut rounds, mut time) = (0, 0);
     for seed in 0..seeds {
-        let users = Initiators::at_once(NodeSet::first(2));
-        let mut world = World::new(&scene, users, (), &network, &faults, seed);
+        let mut world = World::new(&scene, users.clone(), (), &network, &faults, seed);
         world.run_to_rest();
         let report = world.finish().0;
         assert!(report.holds());
@@ -184,10 +176,7 @@ fn the_expected_time_is_that_of_prisms_model_when_all_waits_are_the_longest() {
 #[test]
 fn a_cycle_is_reported_and_not_waited_for() {
     let links = [(1, 2), (2, 3), (3, 4), (4, 1), (4, 5), (5, 6)];
-    let scene = graph(6, &links, BY_COIN);
-    let users = Initiators::at_once(NodeSet::first(6));
-    let (network, faults) = (Network::default(), Faults::default());
-    let log = testing::run_unjudged(&scene, users, &network, &faults, |_| {});
+    let log = graph(6, &links, BY_COIN).run_unjudged();
     // Twice the diameter, which is taken to be 5, and two.
     assert_eq!(log.told_of("Leaderless"), [1, 2, 3, 4].map(|node| (12.0, node)));
     assert_eq!(log.told.len(), 4 + 1, "node 6 has a parent, node 5 has not");
@@ -198,18 +187,10 @@ fn a_cycle_is_reported_and_not_waited_for() {
 #[test]
 fn whatever_is_plugged_or_unplugged_resets_the_bus() {
     // 1 - 2 - 3 - 4: both ends go, one of them as the root, and come back.
-    let at = |time: f64| Time::ZERO + units(time);
-    let crashes = [(50.0, 4), (100.0, 1)].map(|(time, number)| (node(number), at(time)));
-    let back = [(150.0, 1), (200.0, 4)].map(|(time, number)| (node(number), at(time)));
-    let faults = Faults {
-        crashes: crashes.map(|(node, at)| Crash { node, at }).into(),
-        recoveries: back.map(|(node, at)| Recovery { node, at }).into(),
-        detection: Some(units(2.0)),
-        ..Faults::default()
-    };
-    let scene = named("path", 4, 1, Config { silent: false, announce: true, ..BY_ID });
-    let users = Initiators::at_once(NodeSet::first(4));
-    let log = testing::run(&scene, users, &Network::default(), &faults, |_| {});
+    let faults = crashes_and_returns(&[(4, 50.0), (1, 100.0)], &[(1, 150.0), (4, 200.0)]);
+    let faults = Faults { detection: Some(units(2.0)), ..faults };
+    let config = Config { silent: false, announce: true, ..BY_ID };
+    let log = named("path", 4, config).faults(&faults).run();
     assert_eq!(log.told_of("Leading"), [(2.0, 3), (54.0, 1), (103.0, 3), (154.0, 2), (205.0, 2)]);
     // Whoever had been told of a leader hears that it is none any more; newcomers were not.
     assert_eq!(log.told_of("Leaderless").len(), 3 + 2 + 2 + 3);
@@ -221,20 +202,13 @@ fn whatever_is_plugged_or_unplugged_resets_the_bus() {
 #[test]
 fn a_bus_that_is_cut_has_two_roots_until_it_is_mended() {
     // 1 - 2 - 3 - 4 - 5 - 6 - 7, where 4 is a cable.
-    let scene = named("path", 7, 1, Config { silent: false, announce: true, ..BY_ID });
-    let crash = Crash { node: node(4), at: Time::ZERO + units(50.0) };
-    let recovery = Recovery { node: node(4), at: Time::ZERO + units(100.0) };
-    let run = |recoveries| {
-        let faults = Faults {
-            crashes: [crash].into(),
-            recoveries,
-            detection: Some(units(2.0)),
-            ..Faults::default()
-        };
-        let users = Initiators::at_once(NodeSet::first(7));
-        testing::run_unjudged(&scene, users, &Network::default(), &faults, |_| {})
+    let config = Config { silent: false, announce: true, ..BY_ID };
+    let run = |mended: &[_]| {
+        let faults = crashes_and_returns(&[(4, 50.0)], mended);
+        let faults = Faults { detection: Some(units(2.0)), ..faults };
+        named("path", 7, config).faults(&faults).run_unjudged()
     };
-    let (cut, mended) = (run([].into()), run([recovery].into()));
+    let (cut, mended) = (run(&[]), run(&[(4, 100.0)]));
     assert_eq!(cut.told_of("Leading"), [(3.0, 4), (54.0, 1), (54.0, 7)]);
     assert_eq!(mended.told_of("Leading")[3..], [(107.0, 4)]);
     assert_eq!(mended.told_of("Following").len(), 6 + 4 + 6);
@@ -253,7 +227,7 @@ fn options_are_read_and_what_makes_no_sense_is_said() {
         assert!(read(name, value).is_err(), "{name} {value}");
     }
     let fits = |delay, config| {
-        let mut scene = named("path", 2, 1, config);
+        let mut scene = named("path", 2, config).scene;
         scene.setup.delay_max = Span(delay);
         FireWire::admit(&scene).is_ok()
     };
@@ -263,39 +237,32 @@ fn options_are_read_and_what_makes_no_sense_is_said() {
 
 #[test]
 fn every_interleaving_holds() {
-    let states = |scene: Scene<FireWire>, users: &[u32], plan: Plan| {
-        let users = Initiators::at_once(users.iter().map(|&number| node(number)).collect());
-        testing::exhaust(&scene, &users, &plan)
+    let states = |name, count, config, starters: &[u32], plan| {
+        named(name, count, config).started_by(starters).states(&plan)
     };
     let started = || Plan { start: Start::Started, ..Plan::default() };
-    assert_eq!(states(named("path", 6, 1, BY_COIN), &[1, 2, 3, 4, 5, 6], started()), 2_160);
-    assert_eq!(states(named("star", 5, 1, BY_COIN), &[1, 2, 3, 4, 5], started()), 706);
+    assert_eq!(states("path", 6, BY_COIN, &[1, 2, 3, 4, 5, 6], started()), 2_160);
+    assert_eq!(states("star", 5, BY_COIN, &[1, 2, 3, 4, 5], started()), 706);
     let woken = Config { silent: false, announce: true, ..BY_COIN };
-    assert_eq!(states(named("path", 4, 1, woken), &[2], Plan::default()), 939);
+    assert_eq!(states("path", 4, woken, &[2], Plan::default()), 939);
     // The second to ask may ask when the first election is over: there are two epochs.
-    assert_eq!(states(named("path", 3, 1, woken), &[1, 3], Plan::default()), 43_351);
+    assert_eq!(states("path", 3, woken, &[1, 3], Plan::default()), 43_351);
     let crash = Plan { crashes: 1, ..Plan::default() };
-    assert_eq!(states(named("path", 2, 1, woken), &[1, 2], crash), 1_480);
+    assert_eq!(states("path", 2, woken, &[1, 2], crash), 1_480);
 }
 
 /// See *Known limits*: what a detector says of a node that is back is still that it is down.
 #[test]
 fn a_detector_that_is_late_can_make_two_roots_for_a_while() {
-    let scene = named("path", 2, 1, Config { silent: false, ..BY_COIN });
-    let users = Initiators::at_once(NodeSet::first(1));
+    let config = Config { silent: false, ..BY_COIN };
     let plan = Plan { crashes: 1, recoveries: 1, ..Plan::default() };
-    let report = check(&scene, &users, &plan, &mut |_| {});
-    let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
-    assert_eq!((found.violation.property, found.trace.len()), ("uniqueness", 11));
+    assert_eq!(named("path", 2, config).started_by(&[1]).violation(&plan), ("uniqueness", 11));
 }
 
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
-    let catch = |mistake, config, users: &[u32]| {
-        let users = Initiators::at_once(users.iter().map(|&number| node(number)).collect());
-        let scene = named("path", 3, 1, config);
-        let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-        (violation.property, records)
+    let catch = |mistake, config, starters: &[u32]| {
+        named("path", 3, config).started_by(starters).catch(mistake, &Plan::default())
     };
     let woken = Config { silent: false, ..BY_ID };
     assert_eq!(catch("EarlyRoot", BY_COIN, &[1, 2, 3]), ("uniqueness", 7));

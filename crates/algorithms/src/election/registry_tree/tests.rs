@@ -4,41 +4,30 @@ use std::format;
 use std::vec::Vec;
 
 use quorate_check::Plan;
-use quorate_core::{Effect, Input, NodeSet, Scene, Time, Topology};
-use quorate_sim::{Crash, Draw, Faults, Network, Recovery, Report, World};
+use quorate_core::{Effect, Input, Time, Topology};
+use quorate_sim::{Draw, Faults, Report, World};
 
 use super::*;
-use crate::election::{Initiators, Setup};
+use crate::election::testing::Trial;
+use crate::faults::crashes_and_returns;
 use crate::flaw;
-use crate::testing::{self, Log, node, units};
+use crate::testing::{node, units};
 
 const ALL: u32 = 1_000;
 
 /// By node: its number, its level and its parent.
 type Tree = Vec<(u32, Option<u32>, Option<u32>)>;
 
-fn scene(count: usize, offers: u32) -> Scene<RegistryTree> {
+fn trial(count: usize, offers: u32) -> Trial<RegistryTree> {
     let config = Config { offers, ..Config::default() };
-    Scene::new(Topology::complete(count), Setup::ascending(count), config)
-}
-
-fn starters(numbers: &[u32]) -> Initiators {
-    Initiators::at_once(numbers.iter().map(|&number| node(number)).collect())
-}
-
-fn elect(scene: &Scene<RegistryTree>, numbers: &[u32], faults: &Faults) -> Log {
-    testing::run(scene, starters(numbers), &Network::default(), faults, |_| {})
-}
-
-fn crash(number: u32, at: f64) -> Crash {
-    Crash { node: node(number), at: Time::ZERO + units(at) }
+    Trial::ascending(Topology::complete(count), config)
 }
 
 /// The levels 2, 1, 1, 3 are offered, in this order, after a first candidate that is in no tree.
 #[test]
 fn of_equal_levels_the_last_one_is_chosen_or_the_first() {
     let choose = |ties| {
-        let mut scene = scene(8, ALL);
+        let mut scene = trial(8, ALL).scene;
         scene.config.ties = ties;
         let mut newcomer = scene.boot(node(2));
         let lead = Lead { reign: 1, root: node(8), rank: scene.setup.ranks[node(8)] };
@@ -63,34 +52,29 @@ fn of_equal_levels_the_last_one_is_chosen_or_the_first() {
 #[test]
 fn when_all_are_offered_everybody_hangs_below_the_root() {
     for count in 2..=16u32 {
-        let log = elect(&scene(count as usize, ALL), &[count], &Faults::default());
+        let log = trial(count as usize, ALL).started_by(&[count]).run();
         let n = u64::from(count);
         assert_eq!(log.report.messages, 2 * n * (n - 1) + 1);
         assert_eq!(log.told_of(&format!("Parent({count})")).len(), count as usize - 1);
         assert_eq!(log.told_of("Leading"), [(2.0, count)]);
         assert!(log.told_of("Following").iter().all(|(at, _)| *at <= 5.0));
     }
-    let log = elect(&scene(1, 3), &[1], &Faults::default());
-    assert_eq!((log.report.messages, log.told_of("Leading")), (0, Vec::from([(0.0, 1)])));
+    let log = trial(1, 3).run();
+    assert_eq!((log.report.messages, log.told_of("Leading")), (0, [(0.0, 1)].into()));
 }
 
 #[test]
 fn the_registry_can_name_the_first_member_instead() {
-    let mut scene = scene(5, 3);
-    scene.config.first = true;
-    assert_eq!(elect(&scene, &[4], &Faults::default()).told_of("Leading"), [(1.0, 1)]);
-    assert_eq!(elect(&scene, &[1, 2, 3, 4, 5], &Faults::default()).told_of("Leading").len(), 1);
+    let mut trial = trial(5, 3);
+    trial.scene.config.first = true;
+    assert_eq!(trial.run().told_of("Leading").len(), 1);
+    assert_eq!(trial.started_by(&[4]).run().told_of("Leading"), [(1.0, 1)]);
 }
 
 /// Runs to the end, and takes the tree of the living.
-fn tree(
-    scene: &Scene<RegistryTree>,
-    network: &Network,
-    faults: &Faults,
-    seed: u64,
-) -> (Tree, Report) {
-    let users = Initiators::at_once(NodeSet::first(scene.count()));
-    let mut world = World::new(scene, users, (), network, faults, seed);
+fn tree(trial: Trial<RegistryTree>, seed: u64) -> (Tree, Report) {
+    let Trial { scene, users, network, faults } = trial;
+    let mut world = World::new(&scene, users, (), &network, &faults, seed);
     world.run_to_rest();
     let dead: Vec<_> = faults.crashes.iter().map(|crash| crash.node).collect();
     let back: Vec<_> = faults.recoveries.iter().map(|recovery| recovery.node).collect();
@@ -119,15 +103,15 @@ fn turmoil(seed: u64) -> (Tree, Report) {
     let mut victims: Vec<u32> = (2..=count as u32).collect();
     draw.shuffle(&mut victims);
     victims.truncate(count / 3);
-    let crashes = victims.iter().map(|&victim| crash(victim, draw.below(400) as f64 / 10.0));
-    let crashes: Vec<_> = crashes.collect();
+    let crash = |&victim: &u32| (victim, draw.below(400) as f64 / 10.0);
+    let crashes: Vec<_> = victims.iter().map(crash).collect();
     // Long enough after its crash for everybody to know.
-    let back = |crash: &Crash| Recovery { node: crash.node, at: crash.at + units(60.0) };
-    let recoveries = crashes.iter().take(count / 6).map(back).collect();
-    let faults = Faults { crashes, recoveries, detection: Some(units(2.0)), ..Faults::default() };
-    let latency = "uniform:0.1..3".parse().unwrap();
-    let network = Network { latency, ..Network::default() };
-    tree(&scene(count, 1 + seed as u32 % 3), &network, &faults, seed)
+    let back = |&(victim, at): &(u32, f64)| (victim, at + 60.0);
+    let returns: Vec<_> = crashes.iter().take(count / 6).map(back).collect();
+    let faults = crashes_and_returns(&crashes, &returns);
+    let faults = Faults { detection: Some(units(2.0)), ..faults };
+    let trial = trial(count, 1 + seed as u32 % 3).latency("uniform:0.1..3").faults(&faults);
+    tree(trial, seed)
 }
 
 /// Whatever crashes, whenever, and comes back: the living form a tree below one root.
@@ -152,21 +136,17 @@ fn a_parent_of_any_level_can_make_a_circle() {
 
 #[test]
 fn the_next_best_takes_over_from_a_lost_root() {
-    let faults = Faults {
-        crashes: [crash(8, 50.0), crash(7, 100.0)].into(),
-        recoveries: [Recovery { node: node(8), at: Time::ZERO + units(150.0) }].into(),
-        detection: Some(units(2.0)),
-        ..Faults::default()
-    };
-    let log = elect(&scene(8, 3), &[3], &faults);
+    let faults = crashes_and_returns(&[(8, 50.0), (7, 100.0)], &[(8, 150.0)]);
+    let faults = Faults { detection: Some(units(2.0)), ..faults };
+    let log = trial(8, 3).started_by(&[3]).faults(&faults).run();
     assert_eq!(log.told_of("Leading"), [(2.0, 8), (53.0, 7), (103.0, 6)]);
     assert_eq!(log.told.last().unwrap().2, "Following(6)", "who is back does not take over");
 }
 
 #[test]
 fn every_interleaving_holds() {
-    let states = |count, offers, users: &[u32]| {
-        testing::exhaust(&scene(count, offers), &starters(users), &Plan::default())
+    let states = |count, offers, starters: &[u32]| {
+        trial(count, offers).started_by(starters).states(&Plan::default())
     };
     assert_eq!(states(3, ALL, &[1, 2, 3]), 5_388);
     assert_eq!(states(3, 1, &[1, 2, 3]), 6_436);
@@ -175,11 +155,8 @@ fn every_interleaving_holds() {
 
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
-    let catch = |mistake| {
-        let (violation, records) =
-            testing::catch(mistake, &scene(3, ALL), &starters(&[2]), &Plan::default());
-        (violation.property, records)
-    };
+    let trial = trial(3, ALL).started_by(&[2]);
+    let catch = |mistake| trial.catch(mistake, &Plan::default());
     assert_eq!(catch("MinusOne"), ("uniqueness", 8));
     assert_eq!(catch("TellOne"), ("termination", 13));
 }

@@ -2,7 +2,7 @@
 
 use quorate_core::{BadOption, OptionSpec, Options, Span};
 
-use crate::group::stream::number;
+use crate::options::{number, span};
 
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
@@ -40,13 +40,11 @@ impl Config {
     /// Reads the options.
     pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
         let default = Self::default();
-        let timeout = match options.get("timeout") {
-            Some(_) => Some(options.span("timeout", Span::ZERO)?),
-            None => None,
-        };
-        let retries = number(options, "retries", default.retries, 0..=1_000)?;
-        let window = number(options, "window", default.window, 1..=65_536)?;
-        Ok(Self { timeout, retries, window })
+        Ok(Self {
+            timeout: span(options, "timeout")?,
+            retries: number(options, "retries", default.retries, 0..=1_000)?,
+            window: number(options, "window", default.window, 1..=65_536)?,
+        })
     }
 }
 

@@ -2,25 +2,22 @@
 
 use std::vec::Vec;
 
-use quorate_check::{Outcome, Plan, Timers, check};
-use quorate_core::{Input, Kept, Life, Scene, Topology};
-use quorate_sim::{Faults, Network};
+use quorate_check::{Outcome, Plan, check};
+use quorate_core::Input;
+use quorate_sim::Network;
 
 use super::*;
-use crate::group::testing::{crash, cut, senders};
-use crate::group::{Setup, Wish};
-use crate::testing::{self, Log, feed, ignores, node, units};
+use crate::faults::crashes;
+use crate::group::testing::{Trial, bad_network, burst, cut, quiet, senders, wish};
+use crate::testing::{Log, feed, ignores, node, units};
 
-fn scene(count: usize, config: Config) -> Scene<AckMulticast> {
-    let topology = Topology::complete(count);
-    let setup = Setup::along(&topology);
-    Scene::new(topology, setup, config)
+fn trial(count: usize, config: Config) -> Trial<AckMulticast> {
+    Trial::new(count, config)
 }
 
 /// Node 1 sends so many messages, at 1.5, 3, 4.5 and so on.
-fn run(count: usize, messages: u32, network: &Network, faults: &Faults) -> Log {
-    let scene = scene(count, Config::default());
-    testing::run(&scene, senders(count, 1, messages), network, faults, |_| {})
+fn run(count: usize, messages: u32, network: Network) -> Log {
+    trial(count, Config::default()).network(network).run(senders(count, 1, messages))
 }
 
 fn counts(log: &Log) -> [u64; 3] {
@@ -31,7 +28,7 @@ fn counts(log: &Log) -> [u64; 3] {
 #[test]
 fn a_message_costs_one_multicast_and_an_ack_from_everybody() {
     for count in 2..=16 {
-        let log = run(count, 5, &Network::default(), &Faults::default());
+        let log = run(count, 5, Network::default());
         let others = count as u64 - 1;
         assert_eq!(counts(&log), [5 * others, 5 * others, 0]);
         let [sendings, messages, latency] = AckMulticast::META.costs else { panic!() };
@@ -48,8 +45,7 @@ fn a_message_costs_one_multicast_and_an_ack_from_everybody() {
 /// All send at once: each stream is a stream of its own.
 #[test]
 fn several_senders_do_not_disturb_each_other() {
-    let (scene, users) = (scene(5, Config::default()), senders(5, 5, 4));
-    let log = testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+    let log = trial(5, Config::default()).run(senders(5, 5, 4));
     assert_eq!(counts(&log), [5 * 4 * 4, 5 * 4 * 4, 0]);
     assert_eq!(log.told.len(), 5 * 4 * 5);
 }
@@ -57,7 +53,7 @@ fn several_senders_do_not_disturb_each_other() {
 /// The lectures' example: 1 multicast and 3 ACKs.
 #[test]
 fn four_members_and_no_loss() {
-    let log = run(4, 1, &Network::default(), &Faults::default());
+    let log = run(4, 1, Network::default());
     assert_eq!(log.report.sendings, 1 + 3);
     assert_eq!(log.told_of("deliver"), [(1.5, 1), (2.5, 2), (2.5, 3), (2.5, 4)]);
 }
@@ -65,7 +61,7 @@ fn four_members_and_no_loss() {
 /// The copy to node 4 is lost: 1 multicast, 2 ACKs, 2.1 later the timeout, 1 repair, 1 ACK.
 #[test]
 fn a_lost_copy_costs_a_repair_and_its_ack() {
-    let log = run(4, 1, &cut(&[(1, 4, 1.5)]), &Faults::default());
+    let log = run(4, 1, cut(&[(1, 4, 1.5)]));
     let sent = ["DATA 1>2", "DATA 1>3", "DATA 1>4", "ACK 2>1", "ACK 3>1", "REPAIR 1>4", "ACK 4>1"];
     assert_eq!(log.sent, sent);
     assert_eq!(log.report.sendings, 5);
@@ -76,7 +72,7 @@ fn a_lost_copy_costs_a_repair_and_its_ack() {
 /// An ACK is lost: the repair is a duplicate, and confirmed all the same.
 #[test]
 fn a_lost_ack_costs_a_repair_that_nobody_needs() {
-    let log = run(4, 1, &cut(&[(4, 1, 3.5)]), &Faults::default());
+    let log = run(4, 1, cut(&[(4, 1, 3.5)]));
     assert_eq!(counts(&log), [3, 4, 1]);
     assert_eq!(log.told_of("deliver"), [(1.5, 1), (2.5, 2), (2.5, 3), (2.5, 4)]);
     assert_eq!(log.report.tally("duplicate").sum, 1);
@@ -87,7 +83,7 @@ fn a_lost_ack_costs_a_repair_that_nobody_needs() {
 fn any_unit_may_be_lost() {
     for lost in 1..=7 {
         let at = 1.5 * f64::from(lost);
-        let log = run(3, 7, &cut(&[(1, 2, at)]), &Faults::default());
+        let log = run(3, 7, cut(&[(1, 2, at)]));
         assert_eq!(counts(&log), [14, 14, 1]);
         let delivered = log.told_of(&format!("deliver 1:{lost}"));
         assert_eq!(delivered, [(at, 1), (at + 1.0, 3), (at + 3.1, 2)]);
@@ -100,9 +96,7 @@ fn any_unit_may_be_lost() {
 /// Retries after 2.1, 4.2 and 8.4 and then no more: 16.8 later node 3 is suspected, and left out.
 #[test]
 fn a_silent_receiver_is_suspected() {
-    let scene = scene(3, Config { retries: 3, ..Config::default() });
-    let users = senders(3, 1, 1);
-    let log = testing::run(&scene, users, &Network::default(), &crash(3, 0.0), |_| {});
+    let log = trial(3, patient(3)).faults(crashes(&[(3, 0.0)])).run(senders(3, 1, 1));
     assert_eq!(counts(&log), [2, 1, 3]);
     assert_eq!(log.report.end.in_units(), 1.5 + 2.1 + 4.2 + 8.4 + 16.8);
 }
@@ -110,22 +104,17 @@ fn a_silent_receiver_is_suspected() {
 /// Four messages are in the window; the others wait until the first are stable, at 2.
 #[test]
 fn what_has_no_room_in_the_window_waits() {
-    let scene = scene(3, Config { window: 4, ..Config::default() });
-    let users = crate::group::testing::burst(3, 1, 8);
-    let log = testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+    let log = trial(3, Config { window: 4, ..Config::default() }).run(burst(3, 1, 8));
     let mine: Vec<f64> =
         log.told_of("deliver").iter().filter(|(_, node)| *node == 1).map(|(at, _)| *at).collect();
     assert_eq!(mine, [0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0]);
     assert_eq!(log.report.tally("buffered").max, 4);
 }
 
-fn wish(number: u32) -> Command {
-    Command::Multicast(Wish { number, order: Order::Fifo, uniform: false })
-}
-
 #[test]
 fn too_many_wishes_are_refused() {
-    let mut it = scene(2, Config { window: 2, ..Config::default() }).boot(node(1));
+    let scene = trial(2, Config { window: 2, ..Config::default() }).scene;
+    let mut it = scene.boot(node(1));
     for number in 1..=2 + WAITING_MAX as u32 {
         assert!(feed(&mut it, 1, Input::Command(wish(number))).is_ok());
     }
@@ -137,17 +126,12 @@ fn too_many_wishes_are_refused() {
 
 #[test]
 fn who_does_not_take_part_sends_nothing() {
-    let mut scene = scene(3, Config::default());
-    scene.setup.members.remove(node(3));
-    assert_eq!(testing::refusal(&scene, node(3), wish(1)), Refusal::NotMember);
-    assert_eq!(testing::refusal(&scene, node(1), Command::Leave), Refusal::NotMember);
-    let mut back = scene.reboot(node(1), Life(1), &Kept::new());
-    assert_eq!(feed(&mut back, 1, Input::Command(wish(1))), Err(Refusal::NotMember));
+    trial(3, Config::default()).assert_outsiders_send_nothing();
 }
 
 #[test]
 fn what_makes_no_sense_is_ignored() {
-    let mut scene = scene(4, Config::default());
+    let mut scene = trial(4, Config::default()).scene;
     scene.setup.members.remove(node(4));
     let it = scene.boot(node(1));
     for seq in [0, 1, u64::MAX] {
@@ -176,27 +160,10 @@ fn options_are_read() {
 fn random_runs_survive_a_bad_network() {
     for seed in 0..200 {
         let count = 2 + seed as usize % 6;
-        let network = Network {
-            latency: "uniform:0..1".parse().unwrap(),
-            loss: 0.2,
-            duplicate: 0.1,
-            reorder: 0.2,
-            ..Network::default()
-        };
-        let scene = scene(count, Config { retries: 30, ..Config::default() });
-        let users = senders(count, count, 5);
-        let log =
-            testing::run_until(&scene, users, &network, &Faults::default(), END, seed, |_| {});
-        assert!(log.report.holds(), "seed {seed}: {:?}", log.report.verdicts);
+        let trial = trial(count, patient(30)).network(bad_network());
+        let log = trial.run_drawn(senders(count, count, 5), seed);
         assert_eq!(log.told.len(), 5 * count * count);
     }
-}
-
-const END: quorate_core::Time = quorate_core::Time(u64::MAX);
-
-/// Timeouts are longer than any delay.
-fn plan(losses: u32, duplicates: u32) -> Plan {
-    Plan { timers: Timers::WhenQuiet, losses, duplicates, ..Plan::default() }
 }
 
 fn patient(retries: u32) -> Config {
@@ -205,13 +172,13 @@ fn patient(retries: u32) -> Config {
 
 #[test]
 fn every_interleaving_holds() {
-    let holds = |senders_count, messages, plan: &Plan, config| {
-        testing::exhaust(&scene(3, config), &senders(3, senders_count, messages), plan)
+    let states = |senders_count, messages, plan: &Plan, config| {
+        trial(3, config).states(&senders(3, senders_count, messages), plan)
     };
     let counts = [
-        holds(1, 2, &plan(1, 1), patient(1)),
-        holds(2, 1, &plan(1, 1), patient(1)),
-        holds(1, 2, &plan(2, 0), patient(2)),
+        states(1, 2, &quiet(1, 1), patient(1)),
+        states(2, 1, &quiet(1, 1), patient(1)),
+        states(1, 2, &quiet(2, 0), patient(2)),
     ];
     assert_eq!(counts, [2_901, 9_582, 1_012]);
 }
@@ -219,7 +186,8 @@ fn every_interleaving_holds() {
 /// The bound is needed: without it, silence means nothing, and who is suspected misses the rest.
 #[test]
 fn with_unbounded_delays_a_suspicion_can_be_wrong() {
-    let report = check(&scene(2, patient(1)), &senders(2, 1, 2), &Plan::default(), &mut |_| {});
+    let scene = trial(2, patient(1)).scene;
+    let report = check(&scene, &senders(2, 1, 2), &Plan::default(), &mut |_| {});
     let (Outcome::Violated(found) | Outcome::Starvation(found) | Outcome::Deadlock(found)) =
         report.outcome
     else {
@@ -230,11 +198,7 @@ fn with_unbounded_delays_a_suspicion_can_be_wrong() {
 
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
-    let catch = |mistake| {
-        let scene = scene(3, patient(1));
-        let (violation, records) = testing::catch(mistake, &scene, &senders(3, 1, 2), &plan(1, 0));
-        (violation.property, records)
-    };
+    let catch = |mistake| trial(3, patient(1)).catch(mistake, &senders(3, 1, 2), &quiet(1, 0));
     let caught = ["DeliverEarly", "StableAtFirstAck", "ConfirmOnce"].map(catch);
     assert_eq!(caught, [("atomicity", 14), ("atomicity", 13), ("atomicity", 15)]);
 }

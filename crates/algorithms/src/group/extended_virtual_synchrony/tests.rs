@@ -7,10 +7,11 @@ use std::vec::Vec;
 
 use quorate_check::{Network as Channels, Plan};
 use quorate_core::{Input, Life, NodeSet, Scene, Span, Topology};
-use quorate_sim::{Crash, Faults, Network, Recovery};
+use quorate_sim::{Faults, Network};
 
 use super::*;
-use crate::group::testing::{self, parted, time, users_of as users};
+use crate::faults::{crashes, crashes_and_returns};
+use crate::group::testing::{parted, users_of as users};
 use crate::group::{Order, Pattern, Setup};
 use crate::testing::{Log, catch, exhaust, feed, ignores, node, refusal, run, units};
 
@@ -43,7 +44,7 @@ fn detected() -> Faults {
 }
 
 fn crash(number: u32, at: f64) -> Faults {
-    Faults { detection: detected().detection, ..testing::crash(number, at) }
+    Faults { detection: detected().detection, ..crashes(&[(number, at)]) }
 }
 
 /// What the user of a node was told between these times; of views number and members.
@@ -120,8 +121,7 @@ fn what_is_known_to_be_safe_is_delivered_in_the_old_configuration() {
     let pattern = Pattern { gap: units(10.0), ..safe() };
     // The acknowledgement of node 3 reaches node 1 and not node 2.
     let network = cut(&[&[2], &[3]], 11.5, 1_000.0);
-    let faults = Faults { crashes: [Crash { node: node(3), at: time(12.5) }].into(), ..detected() };
-    let log = run(&scene, users(&scene, &[1], 1, pattern), &network, &faults, |_| {});
+    let log = run(&scene, users(&scene, &[1], 1, pattern), &network, &crash(3, 12.5), |_| {});
     assert_eq!(told(&log, 1, 0.0, 500.0), ["deliver 1:1", "transition 1,2", "install 3 1,2"]);
     assert_eq!(told(&log, 2, 0.0, 500.0), ["deliver 1:1", "transition 1,2", "install 3 1,2"]);
 }
@@ -169,11 +169,8 @@ fn nodes_join_leave_and_come_up_again() {
         leaves: [(node(2), Span::units(40))].into(),
         ..Pattern::default()
     };
-    let faults = Faults {
-        crashes: [Crash { node: node(1), at: time(60.0) }].into(),
-        recoveries: [Recovery { node: node(1), at: time(90.0) }].into(),
-        ..detected()
-    };
+    let faults = crashes_and_returns(&[(1, 60.0)], &[(1, 90.0)]);
+    let faults = Faults { detection: detected().detection, ..faults };
     let log = run(&scene, users(&scene, &[3], 5, pattern), &fifo(), &faults, |_| {});
     let views = |number| views(&log, number);
     assert_eq!(views(3), ["1,2,3,4", "1,3,4", "3,4", "1,3,4"]);

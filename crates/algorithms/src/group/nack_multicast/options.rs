@@ -2,7 +2,7 @@
 
 use quorate_core::{BadOption, OptionSpec, Options, Span};
 
-use crate::group::stream::number;
+use crate::options::{number, span, switch};
 
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
@@ -95,23 +95,18 @@ impl Config {
     /// Reads the options.
     pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
         let default = Self::default();
-        let span = |name| match options.get(name) {
-            Some(_) => options.span(name, Span::ZERO).map(Some),
-            None => Ok(None),
-        };
-        let pause = span("pause")?;
+        let pause = span(options, "pause")?;
         if pause == Some(Span::ZERO) {
             return Err(BadOption::because("pause", "0 would not be a pause".into()));
         }
-        let switch = [("on", true), ("off", false)];
         let repairs = [("unicast", false), ("multicast", true)];
         Ok(Self {
-            heartbeat: options.choice("heartbeat", &switch, default.heartbeat)?,
+            heartbeat: switch(options, "heartbeat", default.heartbeat)?,
             stops: number(options, "stop", default.stops, 0..=1_000)?,
             pause,
-            pause_max: span("pause-max")?,
+            pause_max: span(options, "pause-max")?,
             repair_all: options.choice("repair", &repairs, default.repair_all)?,
-            timeout: span("timeout")?,
+            timeout: span(options, "timeout")?,
             retries: number(options, "retries", default.retries, 0..=1_000)?,
             window: number(options, "window", default.window, 1..=65_536)?,
         })

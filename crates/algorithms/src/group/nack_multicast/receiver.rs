@@ -6,9 +6,6 @@ use super::{Msg, NackMulticast, Timer};
 use crate::group::stream::{Place, Stream, Unit, field};
 use crate::group::{Event, MessageId};
 
-/// How often the timeout doubles at most.
-const DOUBLINGS_MAX: u32 = 4;
-
 /// One sender, as a receiver knows it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Source {
@@ -51,13 +48,9 @@ impl NackMulticast {
 
     /// "s = next: deliver, drain."
     fn deliver(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
-        let mut next = Some(unit);
-        let source = &mut self.sources[from];
-        while let Some(Unit { seq, number }) = next {
+        for Unit { seq, number } in self.sources[from].stream.release(unit) {
             cx.trace("deliver", &[field(from), ("seq", seq)]);
             cx.emit(Event::Delivered(MessageId { sender: from, number }));
-            source.stream.advance();
-            next = source.stream.drain();
         }
     }
 
@@ -80,7 +73,7 @@ impl NackMulticast {
             None => {
                 source.asking = Some(0);
                 self.ask(cx, from, asked + 1);
-                cx.set_timer(Timer::Repairs(from), self.timeout..self.timeout);
+                self.await_repairs(cx, from, 0);
             }
         }
     }
@@ -99,13 +92,17 @@ impl NackMulticast {
     pub(super) fn ask_again(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         let source = &mut self.sources[from];
         let tries = source.asking.unwrap_or(0);
-        if tries >= self.retries || flaw!(AskOnce) {
+        if self.patience.is_over(tries) || flaw!(AskOnce) {
             source.asking = None;
             return cx.trace("give up", &[field(from)]);
         }
         source.asking = Some(tries + 1);
-        let after = self.timeout.times(1 << (tries + 1).min(DOUBLINGS_MAX));
         self.ask(cx, from, 0);
-        cx.set_timer(Timer::Repairs(from), after..after);
+        self.await_repairs(cx, from, tries + 1);
+    }
+
+    fn await_repairs(&self, cx: &mut Ctx<'_, Self>, from: NodeId, tries: u32) {
+        let timeout = self.patience.after(tries);
+        cx.set_timer(Timer::Repairs(from), timeout..timeout);
     }
 }

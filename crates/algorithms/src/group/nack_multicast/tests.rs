@@ -2,14 +2,14 @@
 
 use std::vec::Vec;
 
-use quorate_check::{Plan, Timers};
-use quorate_core::{Input, Kept, Life, Scene, Time, Topology};
-use quorate_sim::{Faults, Network};
+use quorate_check::Plan;
+use quorate_core::Input;
+use quorate_sim::Network;
 
 use super::*;
-use crate::group::testing::{burst, crash, cut, senders};
-use crate::group::{Setup, Wish};
-use crate::testing::{self, Log, feed, ignores, node, units};
+use crate::faults::crashes;
+use crate::group::testing::{Trial, bad_network, burst, cut, parted, quiet, senders, wish};
+use crate::testing::{Log, feed, ignores, node, units};
 
 /// Neither heartbeat nor stop signal.
 const PLAIN: Config = Config {
@@ -28,16 +28,18 @@ const STOP: Config = Config { stops: 1, ..PLAIN };
 const HEARTBEAT: Config =
     Config { heartbeat: true, pause: Some(Span(2)), pause_max: Some(Span(4)), ..PLAIN };
 
-fn scene(count: usize, config: Config) -> Scene<NackMulticast> {
-    let topology = Topology::complete(count);
-    let setup = Setup::along(&topology);
-    Scene::new(topology, setup, config)
+fn trial(count: usize, config: Config) -> Trial<NackMulticast> {
+    Trial::new(count, config)
 }
 
 /// Node 1 sends so many messages, at 1.5, 3, 4.5 and so on. What the monitors say, counts.
-fn run(count: usize, config: Config, messages: u32, network: &Network) -> Log {
-    let users = senders(count, 1, messages);
-    testing::run(&scene(count, config), users, network, &Faults::default(), |_| {})
+fn run(count: usize, config: Config, messages: u32, network: Network) -> Log {
+    trial(count, config).network(network).run(senders(count, 1, messages))
+}
+
+/// What the monitors say, in full.
+fn violations(log: &Log) -> Vec<String> {
+    log.report.violations().map(|(_, violation)| violation.to_string()).collect()
 }
 
 fn counts(log: &Log) -> [u64; 5] {
@@ -60,11 +62,11 @@ fn delivered(log: &Log, number: u32) -> Vec<f64> {
 #[test]
 fn a_message_costs_one_multicast() {
     for count in 2..=16 {
-        let log = run(count, Config::default(), 5, &Network::default());
+        let log = run(count, Config::default(), 5, Network::default());
         let others = count as u64 - 1;
         assert_eq!(counts(&log), [5 * others, 0, 0, 4 * others, 3 * others]);
         assert_eq!(log.report.sendings, 5 + 4 + 3);
-        let plain = run(count, PLAIN, 5, &Network::default());
+        let plain = run(count, PLAIN, 5, Network::default());
         let [sendings, messages, latency] = NackMulticast::META.costs else { panic!() };
         let formula = |cost: &Cost| 5.0 * (cost.value)(count as f64);
         assert_eq!(plain.report.sendings as f64, formula(sendings));
@@ -79,7 +81,7 @@ fn a_message_costs_one_multicast() {
 /// 2. Unit 4 arrives at 7 and shows it: NACK(3), and at 9 the repair.
 #[test]
 fn a_gap_is_noticed_by_the_next_unit() {
-    let log = run(2, PLAIN, 7, &cut(&[(1, 2, 4.5)]));
+    let log = run(2, PLAIN, 7, cut(&[(1, 2, 4.5)]));
     assert_eq!(counts(&log), [7, 1, 1, 0, 0]);
     assert_eq!(delivered(&log, 2), [2.5, 4.0, 9.0, 9.0, 9.0, 10.0, 11.5]);
     assert_eq!((log.report.tally("nack").sum, log.report.tally("repair").sum), (1, 1));
@@ -88,18 +90,16 @@ fn a_gap_is_noticed_by_the_next_unit() {
 /// The same figure, unit 7: nothing happens.
 #[test]
 fn a_lost_tail_is_never_noticed() {
-    let (scene, users) = (scene(2, PLAIN), senders(2, 1, 7));
-    let network = cut(&[(1, 2, 4.5), (1, 2, 10.5)]);
-    let log = testing::run_unjudged(&scene, users, &network, &Faults::default(), |_| {});
+    let trial = trial(2, PLAIN).network(cut(&[(1, 2, 4.5), (1, 2, 10.5)]));
+    let log = trial.run_unjudged(senders(2, 1, 7));
     assert_eq!(counts(&log), [7, 1, 1, 0, 0]);
-    let violations: Vec<_> = log.report.violations().map(|(_, v)| v.to_string()).collect();
-    assert_eq!(violations, ["atomicity: node 1 has delivered 1:7, node 2 never will"]);
+    assert_eq!(violations(&log), ["atomicity: node 1 has delivered 1:7, node 2 never will"]);
 }
 
 /// With STOP(7), two units after it: NACK(7), and 7 is resent.
 #[test]
 fn a_stop_signal_shows_the_lost_tail() {
-    let log = run(2, STOP, 7, &cut(&[(1, 2, 4.5), (1, 2, 10.5)]));
+    let log = run(2, STOP, 7, cut(&[(1, 2, 4.5), (1, 2, 10.5)]));
     assert_eq!(counts(&log), [7, 2, 2, 0, 1]);
     assert_eq!(delivered(&log, 2).last(), Some(&(10.5 + 2.0 + 3.0)));
 }
@@ -108,7 +108,7 @@ fn a_stop_signal_shows_the_lost_tail() {
 #[test]
 fn one_of_several_stop_signals_is_enough() {
     let lost = cut(&[(1, 2, 10.5), (1, 2, 12.5), (1, 2, 14.5)]);
-    let log = run(2, Config { stops: 3, ..PLAIN }, 7, &lost);
+    let log = run(2, Config { stops: 3, ..PLAIN }, 7, lost);
     assert_eq!(counts(&log), [7, 1, 1, 0, 3]);
     assert_eq!(delivered(&log, 2).last(), Some(&(16.5 + 3.0)));
 }
@@ -117,7 +117,7 @@ fn one_of_several_stop_signals_is_enough() {
 #[test]
 fn a_heartbeat_shows_the_lost_tail() {
     let config = Config { heartbeat: true, ..PLAIN };
-    let log = run(2, config, 7, &cut(&[(1, 2, 10.5)]));
+    let log = run(2, config, 7, cut(&[(1, 2, 10.5)]));
     assert_eq!(counts(&log), [7, 1, 1, 4, 0]);
     assert_eq!(delivered(&log, 2).last(), Some(&(10.5 + 2.0 + 3.0)));
     assert_eq!(log.report.end.in_units(), 10.5 + 2.0 + 4.0 + 8.0 + 16.0 + 1.0);
@@ -126,7 +126,7 @@ fn a_heartbeat_shows_the_lost_tail() {
 /// NACK and repair can be lost: asked at 7 and, after 2.1, again, and 4.2 after that.
 #[test]
 fn complaints_are_repeated() {
-    let log = run(2, PLAIN, 4, &cut(&[(1, 2, 4.5), (1, 2, 8.0), (1, 2, 10.1)]));
+    let log = run(2, PLAIN, 4, cut(&[(1, 2, 4.5), (1, 2, 8.0), (1, 2, 10.1)]));
     assert_eq!(counts(&log), [4, 3, 1, 0, 0]);
     assert_eq!(delivered(&log, 2), [2.5, 4.0, 7.0 + 2.1 + 4.2 + 2.0, 7.0 + 2.1 + 4.2 + 2.0]);
 }
@@ -135,9 +135,9 @@ fn complaints_are_repeated() {
 #[test]
 fn each_gap_is_asked_for_by_each_receiver() {
     let lost = cut(&[(1, 2, 3.0), (1, 3, 3.0), (1, 2, 4.5), (1, 3, 4.5)]);
-    let log = run(3, PLAIN, 5, &lost);
+    let log = run(3, PLAIN, 5, lost.clone());
     assert_eq!(counts(&log), [10, 4, 4, 0, 0]);
-    let log = run(3, Config { repair_all: true, ..PLAIN }, 5, &lost);
+    let log = run(3, Config { repair_all: true, ..PLAIN }, 5, lost);
     assert_eq!(counts(&log), [10, 4, 8, 0, 0]);
     assert_eq!(log.report.tally("duplicate").sum, 4);
 }
@@ -145,29 +145,19 @@ fn each_gap_is_asked_for_by_each_receiver() {
 /// A dead sender is asked `retries` times more, and no longer.
 #[test]
 fn a_silent_sender_is_given_up() {
-    let (scene, users) = (scene(3, Config { retries: 3, ..PLAIN }), senders(3, 1, 4));
-    let network = cut(&[(1, 2, 4.5)]);
-    let log = testing::run_unjudged(&scene, users, &network, &crash(1, 7.5), |_| {});
+    let trial = trial(3, Config { retries: 3, ..PLAIN }).network(cut(&[(1, 2, 4.5)]));
+    let log = trial.faults(crashes(&[(1, 7.5)])).run_unjudged(senders(3, 1, 4));
     assert_eq!(counts(&log), [8, 4, 0, 0, 0]);
     assert_eq!(log.report.end.in_units(), 7.0 + 2.1 + 4.2 + 8.4 + 16.8);
-    let violations: Vec<_> = log.report.violations().map(|(_, v)| v.to_string()).collect();
-    assert_eq!(violations, ["atomicity: node 3 has delivered 1:3, node 2 never will"]);
+    assert_eq!(violations(&log), ["atomicity: node 3 has delivered 1:3, node 2 never will"]);
 }
 
 /// A receiver that misses more than the sender keeps: 1 to 6 are lost, and only 7 to 10 kept.
 #[test]
 fn what_is_not_kept_is_lost() {
-    let (scene, users) = (scene(2, Config { window: 4, ..STOP }), senders(2, 1, 10));
-    let network = Network {
-        partitions: [quorate_sim::Partition {
-            sides: [1, 2].map(|side| [node(side)].into_iter().collect()).into(),
-            from: Time::ZERO,
-            until: Time::ZERO + units(9.5),
-        }]
-        .into(),
-        ..Network::default()
-    };
-    let log = testing::run_unjudged(&scene, users, &network, &Faults::default(), |_| {});
+    let mut trial = trial(2, Config { window: 4, ..STOP });
+    trial.network.partitions = [parted(&[&[1], &[2]], 0.0, 9.5)].into();
+    let log = trial.run_unjudged(senders(2, 1, 10));
     assert_eq!(log.report.tally("repair").sum, 0);
     assert_eq!(log.report.tally("buffered").max, 4);
     assert_eq!(log.report.violations().next().unwrap().1.property, "atomicity");
@@ -175,29 +165,19 @@ fn what_is_not_kept_is_lost() {
 
 #[test]
 fn several_senders_do_not_disturb_each_other() {
-    let (scene, users) = (scene(5, PLAIN), burst(5, 5, 4));
-    let log = testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+    let log = trial(5, PLAIN).run(burst(5, 5, 4));
     assert_eq!(counts(&log), [5 * 4 * 4, 0, 0, 0, 0]);
     assert_eq!(log.told.len(), 5 * 4 * 5);
 }
 
-fn wish(number: u32) -> Command {
-    Command::Multicast(Wish { number, order: Order::Fifo, uniform: false })
-}
-
 #[test]
 fn who_does_not_take_part_sends_nothing() {
-    let mut scene = scene(3, PLAIN);
-    scene.setup.members.remove(node(3));
-    assert_eq!(testing::refusal(&scene, node(3), wish(1)), Refusal::NotMember);
-    assert_eq!(testing::refusal(&scene, node(1), Command::Leave), Refusal::NotMember);
-    let mut back = scene.reboot(node(1), Life(1), &Kept::new());
-    assert_eq!(feed(&mut back, 1, Input::Command(wish(1))), Err(Refusal::NotMember));
+    trial(3, PLAIN).assert_outsiders_send_nothing();
 }
 
 #[test]
 fn what_makes_no_sense_is_ignored() {
-    let mut scene = scene(4, PLAIN);
+    let mut scene = trial(4, PLAIN).scene;
     scene.setup.members.remove(node(4));
     let mut it = scene.boot(node(1));
     ignores(&it, 1, 4, Msg::Data(Unit { seq: 1, number: 1 }));
@@ -214,7 +194,7 @@ fn what_makes_no_sense_is_ignored() {
 #[test]
 fn a_number_too_far_ahead_asks_for_a_window_at_most() {
     for msg in [Msg::Stop(u64::MAX), Msg::Data(Unit { seq: u64::MAX, number: 1 })] {
-        let mut it = scene(2, PLAIN).boot(node(1));
+        let mut it = trial(2, PLAIN).scene.boot(node(1));
         let effects = feed(&mut it, 1, Input::Message { from: node(2), msg }).unwrap();
         assert_eq!(effects.len(), 64 + 1);
     }
@@ -237,41 +217,27 @@ fn options_are_read() {
 /// Loss, duplication and reordering, all at once.
 #[test]
 fn random_runs_survive_a_bad_network() {
+    let config = Config { stops: 10, retries: 30, ..Config::default() };
     for seed in 0..200 {
         let count = 2 + seed as usize % 6;
-        let network = Network {
-            latency: "uniform:0..1".parse().unwrap(),
-            loss: 0.2,
-            duplicate: 0.1,
-            reorder: 0.2,
-            ..Network::default()
-        };
-        let scene = scene(count, Config { stops: 10, retries: 30, ..Config::default() });
-        let users = senders(count, count, 5);
-        let (faults, end) = (Faults::default(), Time(u64::MAX));
-        let log = testing::run_until(&scene, users, &network, &faults, end, seed, |_| {});
-        assert!(log.report.holds(), "seed {seed}: {:?}", log.report.verdicts);
+        let trial = trial(count, config).network(bad_network());
+        let log = trial.run_drawn(senders(count, count, 5), seed);
         assert_eq!(log.told.len(), 5 * count * count);
     }
 }
 
-/// Timeouts are longer than any delay.
-fn plan(losses: u32, duplicates: u32) -> Plan {
-    Plan { timers: Timers::WhenQuiet, losses, duplicates, ..Plan::default() }
-}
-
 #[test]
 fn every_interleaving_holds() {
-    let holds = |config, senders_count, messages, plan: &Plan| {
-        let config = Config { retries: 1, ..config };
-        testing::exhaust(&scene(3, config), &senders(3, senders_count, messages), plan)
+    let states = |config, senders_count, messages, plan: &Plan| {
+        let trial = trial(3, Config { retries: 1, ..config });
+        trial.states(&senders(3, senders_count, messages), plan)
     };
     let two_stops = Config { stops: 2, ..PLAIN };
     let counts = [
-        holds(PLAIN, 1, 2, &plan(0, 1)),
-        holds(two_stops, 1, 2, &plan(1, 1)),
-        holds(HEARTBEAT, 1, 2, &plan(1, 1)),
-        holds(two_stops, 2, 1, &plan(1, 1)),
+        states(PLAIN, 1, 2, &quiet(0, 1)),
+        states(two_stops, 1, 2, &quiet(1, 1)),
+        states(HEARTBEAT, 1, 2, &quiet(1, 1)),
+        states(two_stops, 2, 1, &quiet(1, 1)),
     ];
     assert_eq!(counts, [479, 1_988, 1_988, 5_478]);
 }
@@ -280,8 +246,9 @@ fn every_interleaving_holds() {
 #[test]
 fn one_loss_more_than_signals_is_too_many() {
     let lost = |stops, losses| {
-        let scene = scene(2, Config { stops, ..PLAIN });
-        let report = quorate_check::check(&scene, &senders(2, 1, 1), &plan(losses, 0), &mut |_| {});
+        let scene = trial(2, Config { stops, ..PLAIN }).scene;
+        let users = senders(2, 1, 1);
+        let report = quorate_check::check(&scene, &users, &quiet(losses, 0), &mut |_| {});
         !matches!(report.outcome, quorate_check::Outcome::Holds)
     };
     let found = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3)].map(|(k, p)| lost(k, p));
@@ -291,10 +258,8 @@ fn one_loss_more_than_signals_is_too_many() {
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
     let catch = |mistake, config, losses| {
-        let scene = scene(3, Config { retries: 1, ..config });
-        let (violation, records) =
-            testing::catch(mistake, &scene, &senders(3, 1, 2), &plan(losses, 0));
-        (violation.property, records)
+        let trial = trial(3, Config { retries: 1, ..config });
+        trial.catch(mistake, &senders(3, 1, 2), &quiet(losses, 0))
     };
     let caught = [
         catch("DeliverEarly", PLAIN, 0),

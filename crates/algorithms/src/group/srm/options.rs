@@ -3,6 +3,7 @@
 use quorate_core::{BadOption, OptionSpec, Options, Span};
 
 use super::timing::{Bounds, Milli, Tuned, Wait};
+use crate::options::{number, span, switch};
 
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
@@ -112,10 +113,6 @@ impl Default for Config {
 impl Config {
     pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
         let usual = Self::default();
-        let session_gap = match options.get("session-gap") {
-            Some(_) => Some(options.span("session-gap", Span::ZERO)?),
-            None => None,
-        };
         let config = Self {
             adaptive: options.choice("waits", &[("fixed", false), ("adaptive", true)], false)?,
             c1: factor(options, "c1")?.unwrap_or(usual.c1),
@@ -127,10 +124,10 @@ impl Config {
                 &[("measured", false), ("given", true)],
                 false,
             )?,
-            sessions: options.choice("sessions", &[("on", true), ("off", false)], true)?,
-            session_gap,
-            quiet: number(options, "quiet", 1, 255)?.map_or(usual.quiet, |quiet| quiet as u8),
-            window: number(options, "window", 1, 65_536)?.unwrap_or(usual.window),
+            sessions: switch(options, "sessions", true)?,
+            session_gap: span(options, "session-gap")?,
+            quiet: number(options, "quiet", usual.quiet.into(), 1..=255)? as u8,
+            window: number(options, "window", usual.window, 1..=65_536)?,
         };
         if !config.sessions && !config.distances_given {
             let reason = "without session messages there is nothing to measure distances by; take \
@@ -156,22 +153,6 @@ fn factor(options: &Options<'_>, name: &'static str) -> Result<Option<Milli>, Ba
     match given.parse::<f64>() {
         Ok(number @ 0.0..=1000.0) => Ok(Some(Milli((number * 1000.0 + 0.5) as u32))),
         _ => Err(BadOption::new(name, given, "a number from 0 to 1000 such as 2 or 0.5")),
-    }
-}
-
-fn number(
-    options: &Options<'_>,
-    name: &'static str,
-    min: u32,
-    max: u32,
-) -> Result<Option<u32>, BadOption> {
-    let Some(given) = options.get(name) else { return Ok(None) };
-    match given.parse() {
-        Ok(number) if (min..=max).contains(&number) => Ok(Some(number)),
-        _ => {
-            let wanted = alloc::format!("a number from {min} to {max}");
-            Err(BadOption::new(name, given, &wanted))
-        }
     }
 }
 

@@ -3,13 +3,14 @@
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use quorate_check::{Plan, Timers};
 use quorate_core::{Effect, Fact, Input, Kept, Life, Scene, Time};
 use quorate_sim::topology::Named;
-use quorate_sim::{Crash, Faults, Network, Observer, Partition, Report, World};
+use quorate_sim::{Faults, Network, Observer, Report, World};
 
 use super::*;
+use crate::faults::crashes;
 use crate::flaw;
+use crate::group::testing::{cut, parted, quiet, users_of, wish};
 use crate::group::{Pattern, Senders, Setup};
 use crate::testing::{self, feed, node, units};
 
@@ -39,17 +40,12 @@ const GAP: f64 = 1000.0;
 
 fn users(scene: &Scene<Srm>, senders: &[u32], messages: u32, gap: f64) -> Senders {
     let pattern = Pattern { gap: units(gap), ..Pattern::default() };
-    let senders = senders.iter().map(|&number| node(number)).collect();
-    Senders::new(scene.count(), &scene.setup.members, &senders, messages, pattern)
+    users_of(scene, senders, messages, pattern)
 }
 
 /// Loses what one node sends to another at this time, in units.
 fn losing(from: u32, to: u32, at: f64) -> Network {
-    let side = |number| [node(number)].into_iter().collect();
-    let from_time = Time::ZERO + units(at);
-    let sides = Vec::from([side(from), side(to)]);
-    let cut = Partition { sides, from: from_time, until: from_time + Span(1) };
-    Network { partitions: [cut].into(), ..Network::default() }
+    cut(&[(from, to, at)])
 }
 
 /// When which node took this step, in units.
@@ -277,8 +273,7 @@ fn routers_pass_on_and_deliver_nothing() {
     let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
     assert_eq!(log.told_of("deliver").len(), 10 * 4);
     assert!(log.told.iter().all(|(_, node, _)| *node != 1));
-    let command = Command::Multicast(wish(1));
-    assert_eq!(testing::refusal(&scene, node(1), command), Refusal::NotMember);
+    assert_eq!(testing::refusal(&scene, node(1), wish(1)), Refusal::NotMember);
 }
 
 /// The last unit is lost: nothing shows it but a session message.
@@ -316,10 +311,9 @@ fn distances_are_measured_by_session_messages() {
 #[test]
 fn a_crashed_leaf_harms_nobody() {
     let scene = scene(&Named::Tree(2), 7, Config::default());
-    let crash = Crash { node: node(7), at: Time::ZERO + units(10.0) };
-    let faults = Faults { crashes: [crash].into(), ..Faults::default() };
     let network = Network { loss: 0.1, ..Network::default() };
-    testing::run(&scene, users(&scene, &[1, 4], 10, 3.0), &network, &faults, |_| {});
+    let users = users(&scene, &[1, 4], 10, 3.0);
+    testing::run(&scene, users, &network, &crashes(&[(7, 10.0)]), |_| {});
     let mut back = scene.reboot(node(7), Life(1), &Kept::new());
     let data = Msg::Data(MessageId { sender: node(1), number: 1 });
     assert_eq!(feed(&mut back, 7, Input::Message { from: node(3), msg: data }), Ok(Vec::new()));
@@ -329,12 +323,7 @@ fn a_crashed_leaf_harms_nobody() {
 /// unit from somebody who still sends session messages.
 #[test]
 fn a_member_gives_up_and_hopes_again() {
-    let side = |number| [node(number)].into_iter().collect();
-    let cut = |from, until| Partition {
-        sides: [side(1), side(2)].into(),
-        from: Time::ZERO + units(from),
-        until: Time::ZERO + units(until),
-    };
+    let cut = |from, until| parted(&[&[1], &[2]], from, until);
     // Unit 1, sent at 2, is lost; unit 2, sent at 4, is the last thing that gets through.
     let cuts = [cut(2.0, 2.5), cut(5.5, 2000.0)];
     let network = Network { partitions: cuts.into(), ..Network::default() };
@@ -349,16 +338,11 @@ fn a_member_gives_up_and_hopes_again() {
     assert_eq!(run(255), (1, 17, Vec::new()));
 }
 
-fn wish(number: u32) -> Wish {
-    Wish { number, order: crate::group::Order::Fifo, uniform: false }
-}
-
 #[test]
 fn units_have_their_numbers_in_order() {
     let scene = scene(&Named::Path, 2, Config::default());
     for number in [0, 2, u32::MAX] {
-        let command = Command::Multicast(wish(number));
-        assert_eq!(testing::refusal(&scene, node(1), command), Refusal::Busy);
+        assert_eq!(testing::refusal(&scene, node(1), wish(number)), Refusal::Busy);
     }
     assert_eq!(testing::refusal(&scene, node(1), Command::Leave), Refusal::NotMember);
 }
@@ -401,11 +385,6 @@ fn nonsense_from_a_peer_does_no_harm() {
     assert!(effects.iter().all(|effect| matches!(effect, Effect::SetTimer { .. })));
 }
 
-/// So that requests do not come without end, timers are longer than any delay.
-fn plan() -> Plan {
-    Plan { timers: Timers::WhenQuiet, losses: 1, ..Plan::default() }
-}
-
 /// Session messages that show every loss, with as few of them as can be.
 fn told_once() -> Config {
     Config { quiet: 1, distances_given: true, ..Config::default() }
@@ -415,7 +394,7 @@ fn told_once() -> Config {
 fn every_interleaving_holds() {
     let states = |messages, config| {
         let scene = scene(&Named::Path, 3, config);
-        testing::exhaust(&scene, &users(&scene, &[1], messages, 1.0), &plan())
+        testing::exhaust(&scene, &users(&scene, &[1], messages, 1.0), &quiet(1, 0))
     };
     let quiet = analysed(1.0, 1.0, 1.0, 1.0);
     assert_eq!((states(2, quiet), states(1, told_once())), (17_849, 1_576_137));
@@ -426,8 +405,7 @@ fn mistakes_are_caught() {
     let catch = |mistake| {
         let scene = scene(&Named::Path, 3, told_once());
         let users = users(&scene, &[1], 1, 1.0);
-        let (violation, records) =
-            testing::catch(mistake, &scene, &users, &Plan { losses: 2, ..plan() });
+        let (violation, records) = testing::catch(mistake, &scene, &users, &quiet(2, 0));
         (violation.property, records)
     };
     let caught = ["NoSecondRequest", "DeliverTwice"].map(catch);

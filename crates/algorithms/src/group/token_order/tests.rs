@@ -3,18 +3,19 @@
 use std::string::ToString;
 use std::vec::Vec;
 
-use quorate_check::{Plan, Timers};
-use quorate_core::{PerNode, Time, Wait, Workload};
-use quorate_sim::{Faults, Latency, Pace, Partition, Report, Slow, World};
+use quorate_check::Plan;
+use quorate_core::{Input, PerNode, Time, Wait, Workload};
+use quorate_sim::{Latency, Pace, Partition, Report, Slow, World};
 
 use super::*;
+use crate::faults::time;
 use crate::flaw;
-use crate::group::total_fixtures::{Bench, deliveries, users};
+use crate::group::testing::{Trial, deliveries, quiet, users, wish};
 use crate::group::{MessageId, Pattern, Senders};
-use crate::testing::{self, node, units};
+use crate::testing::{feed, ignores, node, refusal, run_until, units};
 
-fn bench(count: usize, per_visit: usize) -> Bench<TokenOrder> {
-    Bench::new(count, Config { per_visit })
+fn trial(count: usize, per_visit: u32) -> Trial<TokenOrder> {
+    Trial::new(count, Config { per_visit })
 }
 
 /// Users of which all send so many messages, as fast as they can.
@@ -27,7 +28,7 @@ fn eager(count: usize, messages: u32) -> Senders {
 #[test]
 fn one_multicast_in_a_ring_at_rest_costs_four_messages_per_member() {
     for count in 2..=16 {
-        let log = bench(count, 1).run(users(count, &[1], 1));
+        let log = trial(count, 1).run(users(count, &[1], 1));
         let costs = TokenOrder::META.costs.iter().map(|cost| (cost.value)(count as f64));
         let measured = [log.count("DATA"), log.report.messages].map(|messages| messages as f64);
         assert!(costs.eq(measured), "{measured:?}");
@@ -42,7 +43,7 @@ fn one_multicast_in_a_ring_at_rest_costs_four_messages_per_member() {
 #[test]
 fn under_load_a_multicast_costs_one_token_more_than_its_copies() {
     let tokens_more = |count: usize| {
-        let log = bench(count, 1).run(eager(count, 20));
+        let log = trial(count, 1).run(eager(count, 20));
         let sent = 20 * count as u64;
         assert_eq!(log.count("DATA"), sent * (count as u64 - 1));
         log.count("TOKEN") - sent
@@ -54,11 +55,11 @@ fn under_load_a_multicast_costs_one_token_more_than_its_copies() {
 
 #[test]
 fn the_token_is_fetched_then_it_takes_one_delay() {
-    let log = bench(3, 8).run(users(3, &[1], 1));
+    let log = trial(3, 8).run(users(3, &[1], 1));
     assert_eq!(log.told_of("deliver 1:1"), [(3.0, 1), (4.0, 2), (4.0, 3)]);
-    let log = bench(3, 8).run(users(3, &[3], 1));
+    let log = trial(3, 8).run(users(3, &[3], 1));
     assert_eq!(log.told_of("deliver 3:1"), [(1.0, 3), (2.0, 1), (2.0, 2)]);
-    let log = bench(1, 8).run(users(1, &[1], 3));
+    let log = trial(1, 8).run(users(1, &[1], 3));
     assert_eq!((log.report.messages, log.told_of("deliver").len()), (0, 3));
 }
 
@@ -67,7 +68,7 @@ fn the_token_is_fetched_then_it_takes_one_delay() {
 fn safe_delivery_waits_until_all_have_it() {
     let pattern = Pattern { uniform: true, ..Pattern::default() };
     let (members, sender) = (NodeSet::first(3), [node(1)].into_iter().collect());
-    let log = bench(3, 8).run(Senders::new(3, &members, &sender, 1, pattern));
+    let log = trial(3, 8).run(Senders::new(3, &members, &sender, 1, pattern));
     assert_eq!(log.told_of("deliver 1:1"), [(6.0, 1), (7.0, 2), (8.0, 3)]);
 }
 
@@ -102,11 +103,10 @@ type Visit = (u32, Token, u64, u64);
 
 /// Spec 5d: A sends 2, B sends 1, C misses place 2. All visits, and what the run came to.
 fn golden() -> (Vec<Visit>, Report) {
-    let Bench { scene, mut network } = bench(3, 8);
+    let Trial { scene, mut network, faults } = trial(3, 8);
     // From A to C go WAKE, place 1 and place 2, which comes when nobody needs it any more.
     network.slow = [Slow { from: node(1), to: node(3), nth: 3, latency: units(50.0) }].into();
-    let (users, faults) =
-        (Script(PerNode::new(3, |node| (0, 2 - node.index() as u32))), Faults::default());
+    let users = Script(PerNode::new(3, |node| (0, 2 - node.index() as u32)));
     let mut world = World::new(&scene, users, (), &network, &faults, 1);
     world.start();
     let (mut visits, mut hops) = (Vec::new(), [1, 2, 3]);
@@ -166,10 +166,10 @@ fn without_aru_id_aru_overtakes_who_misses_something() {
 #[test]
 fn without_aru_id_messages_are_lost_for_good() {
     let outcome = |seed| {
-        let Bench { scene, mut network } = bench(4, 4);
+        let Trial { scene, mut network, faults } = trial(4, 4);
         network.loss = 0.3;
-        let (faults, until) = (Faults::default(), Time::ZERO + units(5_000.0));
-        let log = testing::run_until(&scene, eager(4, 10), &network, &faults, until, seed, |_| {});
+        let until = time(5_000.0);
+        let log = run_until(&scene, eager(4, 10), &network, &faults, until, seed, |_| {});
         log.report.holds()
     };
     assert!((1..=10).all(outcome));
@@ -180,11 +180,11 @@ fn without_aru_id_messages_are_lost_for_good() {
 #[test]
 fn losses_duplicates_and_overtaking_change_nothing() {
     for count in [2, 3, 5, 8] {
-        let mut bench = bench(count, 3);
-        bench.network.latency = Latency::Uniform(units(0.2), units(2.0));
-        bench.network.loss = 0.25;
-        bench.network.duplicate = 0.1;
-        let log = bench.run(eager(count, 12));
+        let mut trial = trial(count, 3);
+        trial.network.latency = Latency::Uniform(units(0.2), units(2.0));
+        trial.network.loss = 0.25;
+        trial.network.duplicate = 0.1;
+        let log = trial.run(eager(count, 12));
         let logs = deliveries(&log, count as u32);
         assert_eq!(logs[0].len(), 12 * count);
         assert!(logs.iter().all(|other| *other == logs[0]));
@@ -198,11 +198,11 @@ fn losses_duplicates_and_overtaking_change_nothing() {
 #[test]
 fn a_lost_token_is_repeated() {
     let run = |until: f64| {
-        let mut bench = bench(3, 8);
+        let mut trial = trial(3, 8);
         let sides = [[node(1)], [node(2)]].map(|side| side.into_iter().collect()).into();
-        let (from, until) = (Time::ZERO + units(4.5), Time::ZERO + units(until));
-        bench.network.partitions = [Partition { sides, from, until }].into();
-        bench.run(users(3, &[3], 1))
+        let cut = Partition { sides, from: time(4.5), until: time(until) };
+        trial.network.partitions = [cut].into();
+        trial.run(users(3, &[3], 1))
     };
     let (healthy, lost) = (run(4.5), run(5.5));
     assert_eq!(lost.report.lost, 1);
@@ -212,39 +212,39 @@ fn a_lost_token_is_repeated() {
 
 #[test]
 fn flow_control_keeps_to_the_window() {
-    let log = bench(2, 64).run(eager(2, 400));
+    let log = trial(2, 64).run(eager(2, 400));
     assert_eq!(log.told_of("deliver").len(), 1_600);
     assert!(log.report.tally("buffered").max <= 2 * WINDOW, "{:?}", log.report.tally("buffered"));
 }
 
 #[test]
 fn what_makes_no_sense_is_ignored() {
-    let bench = bench(3, 8);
-    let it = bench.scene.boot(node(1));
+    let trial = trial(3, 8);
+    let it = trial.scene.boot(node(1));
     let token = Token::first(4);
-    testing::ignores(&it, 1, 2, Msg::Token(token.clone()));
-    testing::ignores(&it, 1, 4, Msg::Token(token.clone()));
-    testing::ignores(&it, 1, 3, Msg::Token(Token { hop: 5, ..token.clone() }));
-    testing::ignores(&it, 1, 3, Msg::Token(Token { seq: u64::MAX, ..token.clone() }));
-    testing::ignores(&it, 1, 3, Msg::Token(Token { aru: 1, ..token.clone() }));
-    testing::ignores(&it, 1, 3, Msg::Token(Token { rtr: [1; 65].into(), ..token }));
+    ignores(&it, 1, 2, Msg::Token(token.clone()));
+    ignores(&it, 1, 4, Msg::Token(token.clone()));
+    ignores(&it, 1, 3, Msg::Token(Token { hop: 5, ..token.clone() }));
+    ignores(&it, 1, 3, Msg::Token(Token { seq: u64::MAX, ..token.clone() }));
+    ignores(&it, 1, 3, Msg::Token(Token { aru: 1, ..token.clone() }));
+    ignores(&it, 1, 3, Msg::Token(Token { rtr: [1; 65].into(), ..token }));
     let content = Content { id: MessageId { sender: node(2), number: 1 }, uniform: false };
-    testing::ignores(&it, 1, 2, Msg::Data(FAR + 1, content));
-    testing::ignores(&it, 1, 2, Msg::Data(0, content));
-    testing::ignores(&it, 1, 2, Msg::Heard(9));
-    testing::ignores(&it, 1, 2, Msg::Wake(1));
-    testing::ignores(&it, 1, 2, Msg::Wake(u64::MAX));
-    assert_eq!(testing::refusal(&bench.scene, node(1), Command::Leave), Refusal::NotMember);
+    ignores(&it, 1, 2, Msg::Data(FAR + 1, content));
+    ignores(&it, 1, 2, Msg::Data(0, content));
+    ignores(&it, 1, 2, Msg::Heard(9));
+    ignores(&it, 1, 2, Msg::Wake(1));
+    ignores(&it, 1, 2, Msg::Wake(u64::MAX));
+    assert_eq!(refusal(&trial.scene, node(1), Command::Leave), Refusal::NotMember);
 }
 
 #[test]
 fn beyond_the_bound_wishes_are_refused() {
-    let bench = bench(2, 8);
-    let mut it = bench.scene.boot(node(1));
+    let trial = trial(2, 8);
+    let mut it = trial.scene.boot(node(1));
     for number in 1..=PENDING_MAX as u32 {
-        assert!(testing::feed(&mut it, 1, bench.wish(number)).is_ok());
+        assert!(feed(&mut it, 1, Input::Command(wish(number))).is_ok());
     }
-    assert_eq!(testing::feed(&mut it, 1, bench.wish(100)), Err(Refusal::Busy));
+    assert_eq!(feed(&mut it, 1, Input::Command(wish(100))), Err(Refusal::Busy));
     let options = |value| TokenOrder::configure(&Options(&[("per-visit", value)]));
     assert_eq!(options("3"), Ok(Config { per_visit: 3 }));
     let reason = "--per-visit: 65 is not a number from 1 to 64";
@@ -252,13 +252,13 @@ fn beyond_the_bound_wishes_are_refused() {
 }
 
 fn plan(losses: u32, duplicates: u32) -> Plan {
-    Plan { timers: Timers::WhenQuiet, losses, duplicates, states_max: 3_000_000, ..Plan::default() }
+    Plan { states_max: 3_000_000, ..quiet(losses, duplicates) }
 }
 
 #[test]
 fn every_interleaving_holds_with_losses_and_duplicates() {
     let states = |senders: &[u32], messages, plan: &Plan| {
-        testing::exhaust(&bench(3, 1).scene, &users(3, senders, messages), plan)
+        trial(3, 1).states(&users(3, senders, messages), plan)
     };
     let plain = [states(&[1], 2, &plan(0, 0)), states(&[1, 2], 1, &plan(0, 0))];
     let faulty = [(1, 0), (0, 1), (2, 0), (1, 1)];
@@ -268,11 +268,7 @@ fn every_interleaving_holds_with_losses_and_duplicates() {
 
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
-    let catch = |mistake| {
-        let users = users(3, &[1, 2], 1);
-        let (violation, records) = testing::catch(mistake, &bench(3, 1).scene, &users, &plan(1, 0));
-        (violation.property, records)
-    };
-    let found = ["OwnNumbers", "SkipGaps"].map(catch);
-    assert_eq!(found, [("total_order", 11), ("total_order", 10)]);
+    let catch = |mistake| trial(3, 1).catch(mistake, &users(3, &[1, 2], 1), &plan(1, 0));
+    assert_eq!(catch("OwnNumbers"), ("total_order", 11));
+    assert_eq!(catch("SkipGaps"), ("total_order", 10));
 }

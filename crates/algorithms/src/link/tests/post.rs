@@ -5,9 +5,8 @@ use std::vec::Vec;
 
 use quorate_check::{Network as Order, Plan, Timers};
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Ctx, Fact, Family, Meta, Monitor, NodeId, NodeSet,
-    Options, Paper, Protocol, Refusal, Scene, Shape, Span, Time, Timing, Topology, Violation, Wait,
-    Workload, Wrap,
+    Algorithm, Boot, Channels, Ctx, Fact, Family, Meta, Monitor, NodeId, NodeSet, Paper, Protocol,
+    Refusal, Scene, Shape, Span, Time, Timing, Topology, Violation, Wait, Workload, Wrap,
 };
 use quorate_sim::{Crash, Faults, Network, Recovery};
 
@@ -173,10 +172,6 @@ impl Algorithm for Office {
     };
 
     fn promise((): &()) {}
-
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let next = boot.neighbours.next().unwrap();

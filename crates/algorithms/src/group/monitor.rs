@@ -1,0 +1,326 @@
+//! The oracle of group communication: integrity, atomicity, the orders, and views.
+//!
+//! The properties of virtual synchrony are numbered as is usual: V1 who installs a view is in it; V2
+//! the numbers of views grow; V3 nothing is delivered twice, or without being sent; V4 all deliver a
+//! message in the same view; V5 who goes together from one view to the next has delivered the same
+//! messages in the first; V6 common messages are delivered in the same order; V7 who enters a view
+//! together comes from the same view or from views without a common member; V8 where every part of a
+//! network has views of its own, members that go together from one view to the next are told so
+//! between the two, and all of them the same. There, V7 is not promised, and one order is kept also
+//! by those who part.
+//!
+//! One order for all is promised to those who stay together. A member that crashes, or is cut off,
+//! may have delivered what nobody else will, in an order of its own; unless the message was to be
+//! delivered uniformly, which binds the dead too. So the order is judged where members meet: when
+//! they enter the next view, and at the end.
+
+mod orders;
+mod uniform;
+mod views;
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use quorate_core::{Fact, Monitor, NodeId, NodeSet, PerNode, ViewId, Violation};
+
+use super::{Command, Event, History, MessageId, Order, Ordering, Promise, Views, Wish};
+use orders::crossing;
+use views::Seen;
+
+/// The oracle of group communication.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Delivery {
+    promise: Promise,
+    nodes: PerNode<Member>,
+    sent: BTreeMap<MessageId, Sent>,
+    views: BTreeMap<ViewId, Seen>,
+    /// Without views: the order of those who have come furthest.
+    ordered: Vec<MessageId>,
+}
+
+/// A node, as far as it is known.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct Member {
+    standing: Standing,
+    /// The last view that it installed, in whatever life; 0 before the first.
+    view: ViewId,
+    /// What it delivered in that view, in order.
+    log: Vec<MessageId>,
+    /// Who goes on from that view together with it, once it is told.
+    transition: Option<Arc<[NodeId]>>,
+    /// Without views: how many messages in one order for all it has delivered.
+    in_order: usize,
+    /// All that it ever delivered, and what it sent before it last stopped being a member.
+    done: BTreeSet<MessageId>,
+}
+
+/// The standing of a node in the group.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+enum Standing {
+    /// It never was a member.
+    #[default]
+    Outside,
+    /// It wishes to be one, or to be one again.
+    Joining,
+    /// It is one.
+    Member,
+    /// It is a member and wishes not to be one.
+    Leaving,
+    /// It was one, and left or crashed.
+    Gone,
+}
+
+/// A message that was sent.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Sent {
+    order: Option<Order>,
+    uniform: bool,
+    /// What its sender had sent or delivered before, in the same view, where that matters.
+    after: Vec<MessageId>,
+    /// The view in which it was first delivered.
+    view: Option<ViewId>,
+}
+
+const FOUNDING: ViewId = ViewId(1);
+
+impl Delivery {
+    /// The oracle for a run of `count` nodes, of which `members` belong to the group at first.
+    #[must_use]
+    pub fn new(count: usize, members: &NodeSet, promise: Promise) -> Self {
+        let member = |node| {
+            let founder = members.contains(node);
+            let (standing, view) = match founder {
+                true => (Standing::Member, FOUNDING),
+                false => (Standing::Outside, ViewId(0)),
+            };
+            Member { standing, view, ..Member::default() }
+        };
+        let founding = Seen::new(members.iter().collect(), History::default());
+        Self {
+            promise,
+            nodes: PerNode::new(count, member),
+            sent: BTreeMap::new(),
+            views: [(FOUNDING, founding)].into(),
+            ordered: Vec::new(),
+        }
+    }
+
+    /// A message is sent.
+    fn note_sending(&mut self, at: NodeId, wish: Wish) -> Result<(), Violation> {
+        let id = MessageId { sender: at, number: wish.number };
+        let order = self.promise.order.of(wish.order);
+        let after = match order {
+            Some(Order::Causal) => self.past(at),
+            _ => Vec::new(),
+        };
+        let sent = Sent {
+            order,
+            uniform: wish.uniform && self.promise.views != Views::None,
+            after,
+            view: None,
+        };
+        match self.sent.insert(id, sent) {
+            None => Ok(()),
+            Some(_) => broken("integrity", format!("node {at} sends two messages {id:?}")),
+        }
+    }
+
+    /// What a node has delivered in its view, and what it has sent and not delivered yet.
+    fn past(&self, at: NodeId) -> Vec<MessageId> {
+        let Member { log, done, .. } = &self.nodes[at];
+        let open = self.sent_by(at).filter(|id| !done.contains(id));
+        log.iter().copied().chain(open).collect()
+    }
+
+    /// All messages of a node.
+    fn sent_by(&self, node: NodeId) -> impl Iterator<Item = MessageId> {
+        let id = |number| MessageId { sender: node, number };
+        self.sent.range(id(0)..=id(u32::MAX)).map(|(id, _)| *id)
+    }
+
+    /// V3, V4: a message is delivered.
+    fn note_delivery(&mut self, at: NodeId, id: MessageId) -> Result<(), Violation> {
+        let member = &mut self.nodes[at];
+        let view = member.view;
+        let twice = !member.done.insert(id);
+        let inside = matches!(member.standing, Standing::Member | Standing::Leaving);
+        let before = member.log.len();
+        member.log.push(id);
+        let Some(sent) = self.sent.get_mut(&id) else {
+            return broken(
+                "integrity",
+                format!("V3: node {at} delivers {id:?}, which was not sent"),
+            );
+        };
+        if twice {
+            return broken("integrity", format!("V3: node {at} delivers {id:?} twice"));
+        }
+        if !inside {
+            return broken("integrity", format!("node {at} delivers {id:?} and is no member"));
+        }
+        let first = *sent.view.get_or_insert(view);
+        if self.promise.views != Views::None && first != view {
+            let text = format!(
+                "V4: node {at} delivers {id:?} in view {}, others did in view {}",
+                view.0, first.0
+            );
+            return broken("view_synchrony", text);
+        }
+        if sent.uniform {
+            self.note_uniform(at, view, id)?;
+        }
+        self.judge_order(at, id, before)
+    }
+
+    /// Nodes that are working members in the view that they installed last.
+    fn working(&self) -> impl Iterator<Item = (NodeId, &Member)> {
+        self.nodes.iter().filter(|(_, member)| member.standing == Standing::Member)
+    }
+
+    /// A working member's message that it has not delivered itself.
+    fn open_message(&self, node: NodeId, member: &Member) -> Option<MessageId> {
+        self.sent_by(node).find(|id| !member.done.contains(id))
+    }
+
+    /// By view, the working member that has delivered most in it.
+    fn furthest(&self) -> BTreeMap<ViewId, (NodeId, &Member)> {
+        let mut furthest = BTreeMap::new();
+        for (node, member) in self.working() {
+            let best = furthest.entry(member.view).or_insert((node, member));
+            if best.1.log.len() < member.log.len() {
+                *best = (node, member);
+            }
+        }
+        furthest
+    }
+
+    /// A node stops being a member. What it sent and did not deliver itself, it will not any more:
+    /// others may deliver it, but nobody owes it.
+    fn depart(&mut self, at: NodeId, standing: Standing) {
+        let sent: Vec<_> = self.sent_by(at).collect();
+        let member = &mut self.nodes[at];
+        member.standing = standing;
+        member.log.clear();
+        member.transition = None;
+        member.in_order = 0;
+        member.done.extend(sent);
+    }
+}
+
+/// Something in one log that somebody has not delivered.
+fn missing(log: &[MessageId], done: &BTreeSet<MessageId>) -> Option<MessageId> {
+    log.iter().find(|id| !done.contains(id)).copied()
+}
+
+/// A property that is broken.
+fn broken(property: &'static str, text: String) -> Result<(), Violation> {
+    Err(Violation { property, text })
+}
+
+impl Monitor<Command, Event> for Delivery {
+    const PROPERTIES: &'static [&'static str] = &[
+        "integrity",
+        "atomicity",
+        "fifo_order",
+        "causal_order",
+        "total_order",
+        "view_synchrony",
+        "uniformity",
+        "liveness",
+    ];
+
+    fn observe(&mut self, at: NodeId, fact: Fact<'_, Command, Event>) -> Result<(), Violation> {
+        match fact {
+            Fact::Command(Command::Multicast(wish)) => return self.note_sending(at, *wish),
+            Fact::Command(Command::Join) => self.nodes[at].standing = Standing::Joining,
+            Fact::Command(Command::Leave) => self.nodes[at].standing = Standing::Leaving,
+            Fact::Event(Event::Delivered(id)) => return self.note_delivery(at, *id),
+            Fact::Event(Event::Installed { view, members, state }) => {
+                return self.install(at, *view, members, *state);
+            }
+            Fact::Event(Event::Transitional { members }) => return self.part(at, members),
+            Fact::Event(Event::Left) | Fact::Crashed => self.depart(at, Standing::Gone),
+            Fact::Event(Event::Excluded) => self.depart(at, Standing::Joining),
+            Fact::Recovered => {
+                if self.promise.views != Views::None {
+                    self.nodes[at].standing = Standing::Joining;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn owed(&self) -> NodeSet {
+        if !self.promise.live {
+            return NodeSet::new();
+        }
+        let furthest = self.furthest();
+        let owed = |(node, member): (NodeId, &Member)| match member.standing {
+            Standing::Joining | Standing::Leaving => Some(node),
+            Standing::Member => {
+                let (_, most) = furthest[&member.view];
+                let behind = missing(&most.log, &member.done).is_some();
+                (behind || self.open_message(node, member).is_some()).then_some(node)
+            }
+            Standing::Outside | Standing::Gone => None,
+        };
+        self.nodes.iter().filter_map(owed).collect()
+    }
+
+    fn settle(&self) -> Result<(), Violation> {
+        let furthest = self.furthest();
+        for (node, member) in self.working() {
+            let (other, most) = furthest[&member.view];
+            for (has, log, lacks, done) in
+                [(other, &most.log, node, &member.done), (node, &member.log, other, &most.done)]
+            {
+                if let Some(id) = missing(log, done).filter(|_| self.promise.atomic) {
+                    let text = format!("node {has} has delivered {id:?}, node {lacks} never will");
+                    return broken("atomicity", text);
+                }
+            }
+            if let Some((one, other)) = self.crossed(&member.log, &most.log) {
+                return broken("total_order", crossing(node, one, other));
+            }
+        }
+        if !self.promise.live {
+            return Ok(());
+        }
+        if self.promise.views == Views::Partitionable {
+            self.judge_meeting()?;
+        }
+        for (node, member) in self.nodes.iter() {
+            match member.standing {
+                Standing::Joining => {
+                    return broken("liveness", format!("node {node} is never let in"));
+                }
+                Standing::Leaving => {
+                    return broken("liveness", format!("node {node} is never let out"));
+                }
+                Standing::Member => {
+                    if let Some(id) = self.open_message(node, member) {
+                        return broken("liveness", format!("{id:?} is never delivered"));
+                    }
+                }
+                Standing::Outside | Standing::Gone => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn claims(&self, property: &str) -> bool {
+        let Promise { order, atomic, views, live } = self.promise;
+        match property {
+            "atomicity" => atomic,
+            "fifo_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Fifo)),
+            "causal_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Causal)),
+            "total_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Total)),
+            "view_synchrony" | "uniformity" => views != Views::None,
+            "liveness" => live,
+            _ => true,
+        }
+    }
+}
