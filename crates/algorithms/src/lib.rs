@@ -15,6 +15,7 @@ pub mod group;
 pub mod link;
 pub mod membership;
 pub mod mutex;
+mod patience;
 pub mod reliable;
 mod stack;
 mod sum;
@@ -22,5 +23,6 @@ mod sum;
 mod testing;
 
 pub use catalogue::{Carried, Catalogued, Maker, Portable, nearest};
+pub use patience::Patience;
 pub use reliable::Reliable;
 pub use stack::{BadStack, Layer};

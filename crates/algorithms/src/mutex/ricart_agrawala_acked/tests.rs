@@ -101,7 +101,7 @@ fn what_makes_no_sense_is_ignored() {
 #[test]
 fn the_bound_can_be_given() {
     let options = |given| RicartAgrawalaAcked::configure(&Options(given));
-    assert_eq!(options(&[]), Ok(Config::default()));
+    assert_eq!(options(&[]), Ok(Patience::default()));
     let given = options(&[("delay-max", "3"), ("processing", "0")]).unwrap();
     assert_eq!(trial(3).with(given).boot(1).timeout, units(6.0));
     assert!(options(&[("delay-max", "soon")]).is_err());
