@@ -25,6 +25,8 @@ pub mod sanders;
 mod setup;
 pub mod singhal;
 pub mod suzuki_kasami;
+#[cfg(test)]
+mod testing;
 pub mod token_ring;
 mod users;
 mod votes;

@@ -1,10 +1,8 @@
-//! Patience: how long a node waits for an answer before it takes silence for a crash.
+//! Bounds on delays, for algorithms that take silence for a sign.
 
 use quorate_core::{BadOption, OptionSpec, Options, Span};
 
-use crate::options::span;
-
-/// The bounds on which timeouts rely.
+/// The patience of a node: how long it waits for an answer before there will be none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Patience {
     /// The bound on message delays; the network's if not given.
@@ -14,7 +12,6 @@ pub struct Patience {
 }
 
 impl Default for Patience {
-    /// The network's delays, and a tenth of a unit for processing.
     fn default() -> Self {
         Self { delay_max: None, processing: Span(Span::UNIT.0 / 10) }
     }
@@ -37,26 +34,35 @@ impl Patience {
         help: "the bound on the time that a node takes to answer",
     };
 
-    /// The bounds as given, and as usual where they are not.
+    /// Reads both options.
     ///
     /// # Errors
-    /// If one of them is not a length of time.
-    pub fn read(options: &Options<'_>, usual: Self) -> Result<Self, BadOption> {
-        Ok(Self {
-            delay_max: span(options, Self::DELAY_MAX.name)?.or(usual.delay_max),
-            processing: options.span(Self::PROCESSING.name, usual.processing)?,
-        })
+    /// If one of them is no time.
+    pub fn read(options: &Options<'_>) -> Result<Self, BadOption> {
+        let delay_max = Self::read_delay_max(options)?;
+        let processing = options.span(Self::PROCESSING.name, Self::default().processing)?;
+        Ok(Self { delay_max, processing })
     }
 
-    /// The bound on message delays, where this is the network's.
+    /// Reads the bound on message delays, where it is given.
+    ///
+    /// # Errors
+    /// If it is no time.
+    pub fn read_delay_max(options: &Options<'_>) -> Result<Option<Span>, BadOption> {
+        let OptionSpec { name, .. } = Self::DELAY_MAX;
+        options.get(name).map(|_| options.span(name, Span::ZERO)).transpose()
+    }
+
+    /// The bound on message delays, where the network has this one.
     #[must_use]
-    pub fn delay(self, network: Span) -> Span {
+    pub fn delay(&self, network: Span) -> Span {
         self.delay_max.unwrap_or(network)
     }
 
-    /// The bound on the time from a question to its answer: two delays and the processing.
+    /// The time after which no answer comes any more, where the network has this bound on message
+    /// delays: one there, one back, and the processing between them.
     #[must_use]
-    pub fn round_trip(self, network: Span) -> Span {
+    pub fn round_trip(&self, network: Span) -> Span {
         self.delay(network).times(2) + self.processing
     }
 }
@@ -67,24 +73,14 @@ mod tests {
     use crate::testing::units;
 
     #[test]
-    fn what_is_not_given_is_as_usual() {
-        let read = |options: &[_]| Patience::read(&Options(options), Patience::default());
+    fn bounds_that_are_not_given_are_the_networks() {
+        let read = |given| Patience::read(&Options(given));
         assert_eq!(read(&[]), Ok(Patience::default()));
+        assert_eq!(read(&[]).unwrap().round_trip(units(2.0)), units(4.1));
         let given = read(&[("delay-max", "3"), ("processing", "0")]).unwrap();
         assert_eq!(given, Patience { delay_max: Some(units(3.0)), processing: Span::ZERO });
-        for name in ["delay-max", "processing"] {
-            assert_eq!(read(&[(name, "soon")]).unwrap_err().name, name);
-        }
-    }
-
-    #[test]
-    fn an_answer_takes_two_delays_and_the_processing() {
-        let usual = Patience::default();
-        assert_eq!(usual.round_trip(units(2.0)), units(4.1));
-        let given = Patience { delay_max: Some(units(1.0)), ..usual };
-        assert_eq!(
-            (given.delay(units(2.0)), given.round_trip(units(2.0))),
-            (units(1.0), units(2.1))
-        );
+        assert_eq!(given.round_trip(units(2.0)), units(6.0));
+        assert!(read(&[("delay-max", "soon")]).is_err());
+        assert!(read(&[("processing", "soon")]).is_err());
     }
 }

@@ -1,5 +1,7 @@
 //! What the tests of algorithms have in common: runs as the papers tell them.
 
+mod trial;
+
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -13,6 +15,7 @@ use quorate_sim::{Draw, Faults, Network, Report, World};
 
 use crate::flaw;
 use crate::mutex::{Load, Setup, Users};
+pub(crate) use trial::{Trial, Wishes};
 
 /// The node with this number.
 pub(crate) fn node(number: u32) -> NodeId {
@@ -45,6 +48,11 @@ impl Log {
     /// How many messages of this kind were sent.
     pub(crate) fn count(&self, kind: &str) -> u64 {
         self.report.by_kind.iter().find(|(known, _)| *known == kind).map_or(0, |(_, count)| *count)
+    }
+
+    /// How many messages of each of these kinds were sent.
+    pub(crate) fn counts<const KINDS: usize>(&self, kinds: [&str; KINDS]) -> [u64; KINDS] {
+        kinds.map(|kind| self.count(kind))
     }
 }
 
@@ -91,18 +99,7 @@ pub(crate) fn run_until<A: Solution, W: Workload<A::Command, A::Event>>(
     })
 }
 
-/// As [`run_unjudged`], but `drive` starts and runs the world.
-pub(crate) fn drive<A: Solution, W: Workload<A::Command, A::Event>>(
-    scene: &Scene<A>,
-    users: W,
-    network: &Network,
-    faults: &Faults,
-    drive: impl FnOnce(&mut World<'_, Scene<A>, W>),
-) -> Log {
-    drive_with(scene, users, network, faults, 1, drive)
-}
-
-/// As [`drive`], with another seed than usual.
+/// As [`run_until`], but `drive` starts and runs the world.
 fn drive_with<A: Solution, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: W,

@@ -133,7 +133,7 @@ impl Algorithm for Bully {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let patience = Patience::read(options, Patience::default())?;
+        let patience = Patience::read(options)?;
         let skip_dead = switch(options, "skip-dead", false)?;
         Ok(Config { patience, skip_dead })
     }

@@ -112,7 +112,7 @@ impl Algorithm for BullyBroadcast {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let patience = Patience::read(options, Patience::default())?;
+        let patience = Patience::read(options)?;
         let suppress = switch(options, "suppress", false)?;
         Ok(Config { patience, suppress })
     }

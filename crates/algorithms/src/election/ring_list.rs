@@ -130,7 +130,7 @@ impl Algorithm for RingList {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let patience = Patience::read(options, Patience::default())?;
+        let patience = Patience::read(options)?;
         let restart = switch(options, "restart", true)?;
         Ok(Config { patience, restart })
     }

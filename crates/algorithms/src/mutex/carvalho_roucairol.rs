@@ -301,34 +301,20 @@ impl CarvalhoRoucairol {
 mod tests {
     use std::string::String;
 
-    use quorate_check::Plan;
-    use quorate_core::{Input, Scene, Span, Time, Topology};
-    use quorate_sim::{Faults, Network};
+    use quorate_core::Time;
 
     use super::*;
-    use crate::mutex::{Load, Setup, Users};
-    use crate::testing::{self, Log, feed, ignores, node, units};
+    use crate::mutex::testing::Trial;
+    use crate::testing::{node, units};
 
-    fn scene(count: usize, holder: Option<u32>) -> Scene<CarvalhoRoucairol> {
-        let setup = Setup { holder: holder.map(node), ..Setup::new(count) };
-        Scene::new(Topology::complete(count), setup, ())
-    }
-
-    fn users(count: usize, wishes: u32) -> Users {
-        Users::new(count, &Setup::new(count), wishes, Load::Heavy, Span::UNIT)
-    }
-
-    fn run(scene: &Scene<CarvalhoRoucairol>, users: Users) -> Log {
-        testing::run(scene, users, &Network::default(), &Faults::default(), |_| {})
+    fn trial(count: usize) -> Trial<CarvalhoRoucairol> {
+        Trial::of(count)
     }
 
     /// What a row of entries costs, one after the other.
     fn costs<const LENGTH: usize>(count: usize, order: [u32; LENGTH]) -> [u64; LENGTH] {
         let wishes: [_; LENGTH] = core::array::from_fn(|i| (order[i], 10.0 * i as f64));
-        let total = |length| {
-            let users = testing::wishes_at(count, &Setup::new(count), &wishes[..length], 1.0);
-            run(&scene(count, None), users).report.messages
-        };
+        let total = |length| trial(count).wanting_at(&wishes[..length]).run().report.messages;
         core::array::from_fn(|i| total(i + 1) - total(i))
     }
 
@@ -343,16 +329,15 @@ mod tests {
         for count in 2..=16 {
             let n = count as u64;
             assert_eq!(costs(count, [1, 1, 2, 1]), [2 * (n - 1), 0, 2 * (n - 1), 2]);
-            for load in [Load::Heavy, Load::Light { gap: units(100.0) }] {
-                let light = matches!(load, Load::Light { .. });
-                let users = Users::new(count, &Setup::new(count), 3, load, Span::UNIT);
-                let log = run(&scene(count, None), users);
-                assert_eq!(log.told_of("Granted").len() as u64, 3 * n);
+            let worst = 3 * n * 2 * (n - 1);
+            let [heavy, light] = [trial(count).wishes(3), trial(count).in_turn(3)].map(|trial| {
+                let log = trial.run();
+                assert_eq!(log.entries().len() as u64, 3 * n);
                 assert_eq!(log.count("REQUEST"), log.count("REPLY"));
-                let worst = 3 * n * 2 * (n - 1);
-                // In turns, everybody else was inside since.
-                assert!(log.report.messages == worst || !light && log.report.messages < worst);
-            }
+                log.report.messages
+            });
+            // In turns, everybody else was inside since.
+            assert!(heavy <= worst && light == worst);
         }
     }
 
@@ -360,18 +345,15 @@ mod tests {
     /// asks for it again at once.
     #[test]
     fn a_permission_that_is_given_away_is_asked_for_again() {
-        let wishes = [(1, 0.0), (3, 10.0), (1, 20.0), (2, 20.0)];
-        let users = testing::wishes_at(3, &Setup::new(3), &wishes, 1.0);
-        let (network, faults) = (Network::default(), Faults::default());
-        let scene = scene(3, None);
-        let log = testing::drive(&scene, users, &network, &faults, |world| {
+        let trial = trial(3).wanting_at(&[(1, 0.0), (3, 10.0), (1, 20.0), (2, 20.0)]);
+        let log = trial.drive(|world| {
             world.start();
             world.run(u64::MAX, Time::ZERO + units(19.0));
             world.node_mut(node(1)).clock = LamportClock::reading(20);
             world.run(u64::MAX, Time(u64::MAX));
         });
         assert!(log.report.holds());
-        assert_eq!(log.told_of("Granted"), [(2.0, 1), (12.0, 3), (22.0, 2), (24.0, 1)]);
+        assert_eq!(log.entries(), [(2.0, 1), (12.0, 3), (22.0, 2), (24.0, 1)]);
         let at_once = |sent: &[String]| {
             let mut sent = sent.to_vec();
             sent.sort();
@@ -388,47 +370,33 @@ mod tests {
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let scene = scene(3, Some(2));
-        let users = Users::new(3, &scene.setup, 1, Load::Heavy, units(5.0));
-        let log = run(&scene, users);
-        assert_eq!(log.told_of("Granted"), [(6.0, 1), (12.0, 3), (18.0, 2)]);
+        let log = trial(3).holder(2).stay(5.0).run();
+        assert_eq!(log.entries(), [(6.0, 1), (12.0, 3), (18.0, 2)]);
     }
 
     #[test]
     fn wishes_out_of_turn_are_refused() {
-        let scene = scene(2, Some(1));
-        let give = |me, command| feed(&mut scene.boot(node(me)), me, Input::Command(command));
-        assert_eq!(give(1, Command::Acquire), Err(Refusal::Busy));
-        assert_eq!(give(2, Command::Release), Err(Refusal::NotHeld));
+        trial(2).holder(1).refuses_out_of_turn();
     }
 
     #[test]
     fn what_makes_no_sense_is_ignored() {
-        let idle = scene(3, None).boot(node(1));
-        ignores(&idle, 1, 2, Msg::Reply);
-        ignores(&idle, 1, 9, Msg::Request(Stamp { time: 1, node: node(9) }));
+        let stranger = Msg::Request(Stamp { time: 1, node: node(9) });
+        trial(3).ignores(1, [(2, Msg::Reply), (9, stranger)]);
     }
 
     #[test]
     fn every_interleaving_holds() {
-        let holds = |count, wishes, holder| {
-            let scene = scene(count, holder);
-            let users = Users::new(count, &scene.setup, wishes, Load::Heavy, Span::UNIT);
-            testing::exhaust(&scene, &users, &Plan::default())
-        };
-        assert_eq!([holds(2, 3, None), holds(3, 1, None), holds(3, 2, None)], [397, 2_874, 19_831]);
-        assert_eq!(holds(3, 2, Some(2)), 13_152);
+        let holds = |count, wishes| trial(count).wishes(wishes).states();
+        assert_eq!([holds(2, 3), holds(3, 1), holds(3, 2)], [397, 2_874, 19_831]);
+        assert_eq!(trial(3).holder(2).wishes(2).states(), 13_152);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let (violation, records) =
-                testing::catch(mistake, &scene(3, None), &users(3, 2), &Plan::default());
-            (violation.property, records)
-        };
-        assert_eq!(catch("IgnoreTies"), ("safety", 13));
-        assert_eq!(catch("KeepPermission"), ("safety", 15));
-        assert_eq!(catch("DoNotAskAgain"), ("liveness", 29));
+        let trial = trial(3).wishes(2);
+        assert_eq!(trial.catch("IgnoreTies"), ("safety", 13));
+        assert_eq!(trial.catch("KeepPermission"), ("safety", 15));
+        assert_eq!(trial.catch("DoNotAskAgain"), ("liveness", 29));
     }
 }

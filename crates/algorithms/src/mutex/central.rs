@@ -320,42 +320,24 @@ impl Central {
 
 #[cfg(test)]
 mod tests {
-    use quorate_check::Plan;
-    use quorate_core::{Input, Span, Time, Topology};
-    use quorate_sim::{Crash, Faults, Network};
+    use quorate_core::Input;
 
     use super::*;
-    use crate::mutex::{Load, Users};
-    use crate::testing::{self, Log, feed, ignores, node, units};
+    use crate::mutex::testing::Trial;
+    use crate::testing::{ignores, node};
 
-    fn scene(count: usize, holder: Option<u32>) -> Scene<Central> {
-        let setup = Setup { holder: holder.map(node), ..Setup::new(count) };
-        Scene::new(Topology::complete(count), setup, Config::default())
-    }
-
-    fn users(count: usize, wishes: u32) -> Users {
-        Users::new(count, &Setup::new(count), wishes, Load::Heavy, Span::UNIT)
-    }
-
-    fn script(count: usize, wishes: &[(u32, f64)], stay: f64) -> Users {
-        testing::wishes_at(count, &Setup::new(count), wishes, stay)
-    }
-
-    fn run(scene: &Scene<Central>, users: Users) -> Log {
-        testing::run(scene, users, &Network::default(), &Faults::default(), |_| {})
+    fn trial(count: usize) -> Trial<Central> {
+        Trial::of(count)
     }
 
     #[test]
     fn an_entry_costs_three_messages_and_none_at_the_coordinator() {
         for count in 1..=16 {
-            for load in [Load::Heavy, Load::Light { gap: units(100.0) }] {
-                for coordinator in [1, count as u32] {
-                    let mut scene = scene(count, None);
-                    scene.config.coordinator = node(coordinator);
-                    let users = Users::new(count, &Setup::new(count), 3, load.clone(), Span::UNIT);
-                    let log = run(&scene, users);
+            for coordinator in [1, count as u32].map(node) {
+                for trial in [trial(count).wishes(3), trial(count).in_turn(3)] {
+                    let log = trial.with(Config { coordinator }).run();
                     let paid = 3 * (count as u64 - 1);
-                    assert_eq!(log.told_of("Granted").len(), 3 * count);
+                    assert_eq!(log.entries().len(), 3 * count);
                     for kind in Central::META.kinds {
                         assert_eq!(log.count(kind), paid, "{kind}, {count} nodes");
                     }
@@ -367,50 +349,39 @@ mod tests {
     /// One exit at 3, the next entry at 5: the synchronisation delay is 2T.
     #[test]
     fn the_first_to_arrive_goes_first() {
-        let log = run(&scene(3, None), script(3, &[(2, 0.0), (3, 0.1)], 1.0));
+        let log = trial(3).wanting_at(&[(2, 0.0), (3, 0.1)]).run();
         let sent =
             ["REQUEST 2>1", "REQUEST 3>1", "REPLY 1>2", "RELEASE 2>1", "REPLY 1>3", "RELEASE 3>1"];
         assert_eq!(log.sent, sent);
-        assert_eq!(log.told_of("Granted"), [(2.0, 2), (5.0, 3)]);
+        assert_eq!(log.entries(), [(2.0, 2), (5.0, 3)]);
     }
 
     #[test]
     fn the_coordinator_asks_itself_without_messages() {
-        let log = run(&scene(3, None), script(3, &[(1, 0.0), (2, 0.0), (1, 1.5)], 2.0));
-        assert_eq!(log.told_of("Granted"), [(0.0, 1), (3.0, 2), (6.0, 1)]);
+        let log = trial(3).wanting_at(&[(1, 0.0), (2, 0.0), (1, 1.5)]).stay(2.0).run();
+        assert_eq!(log.entries(), [(0.0, 1), (3.0, 2), (6.0, 1)]);
         assert_eq!(log.report.messages, 3);
     }
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        for (holder, entries) in
-            [(1, [(6.0, 2), (13.0, 3), (19.0, 1)]), (2, [(6.0, 1), (12.0, 3), (19.0, 2)])]
-        {
-            let scene = scene(3, Some(holder));
-            let users = Users::new(3, &scene.setup, 1, Load::Heavy, units(5.0));
-            assert_eq!(run(&scene, users).told_of("Granted"), entries);
-        }
+        let entries = |holder| trial(3).holder(holder).stay(5.0).run().entries();
+        assert_eq!(entries(1), [(6.0, 2), (13.0, 3), (19.0, 1)]);
+        assert_eq!(entries(2), [(6.0, 1), (12.0, 3), (19.0, 2)]);
     }
 
     #[test]
     fn wishes_out_of_turn_are_refused() {
-        let scene = scene(2, Some(2));
-        let give = |me, command| feed(&mut scene.boot(node(me)), me, Input::Command(command));
-        assert_eq!(give(2, Command::Acquire), Err(Refusal::Busy));
-        assert_eq!(give(1, Command::Release), Err(Refusal::NotHeld));
+        trial(2).holder(2).refuses_out_of_turn();
     }
 
     #[test]
     fn what_makes_no_sense_is_ignored() {
-        let scene = scene(3, Some(2));
-        let boot = |me| scene.boot(node(me));
-        ignores(&boot(1), 1, 3, Msg::Release);
-        ignores(&boot(1), 1, 3, Msg::Reply);
-        ignores(&boot(2), 2, 1, Msg::Reply);
-        ignores(&boot(3), 3, 2, Msg::Request);
-        ignores(&boot(3), 3, 2, Msg::Release);
-        let mut asked = boot(1);
-        feed(&mut asked, 1, Input::Message { from: node(3), msg: Msg::Request }).unwrap();
+        let trial = trial(3).holder(2);
+        trial.ignores(1, [(3, Msg::Release), (3, Msg::Reply)]);
+        trial.ignores(2, [(1, Msg::Reply)]);
+        trial.ignores(3, [(2, Msg::Request), (2, Msg::Release)]);
+        let asked = trial.after(1, [Input::Message { from: node(3), msg: Msg::Request }]);
         ignores(&asked, 1, 3, Msg::Request);
     }
 
@@ -420,10 +391,9 @@ mod tests {
         assert_eq!(options("3"), Ok(Config { coordinator: node(3) }));
         let wrong = options("0").unwrap_err().to_string();
         assert_eq!(wrong, "--coordinator: 0 is not the number of a node, from 1 on");
-        let mut scene = scene(3, None);
-        assert_eq!(Central::admit(&scene), Ok(()));
-        scene.config.coordinator = node(4);
-        let wrong = Central::admit(&scene).unwrap_err().to_string();
+        assert_eq!(Central::admit(&trial(3).scene), Ok(()));
+        let absent = trial(3).with(Config { coordinator: node(4) });
+        let wrong = Central::admit(&absent.scene).unwrap_err().to_string();
         assert_eq!(wrong, "--coordinator: node 4 is not one of the 3");
     }
 
@@ -431,36 +401,23 @@ mod tests {
     #[test]
     fn only_the_crash_of_a_bystander_is_harmless() {
         for (crashed, holds) in [(4, true), (2, false), (1, false)] {
-            let crash = Crash { node: node(crashed), at: Time::ZERO + units(2.5) };
-            let faults = Faults { crashes: [crash].into(), ..Faults::default() };
-            let users = script(4, &[(2, 0.0), (3, 0.1)], 1.0);
-            let scene = scene(4, None);
-            let network = Network::default();
-            let log = testing::run_unjudged(&scene, users, &network, &faults, |_| {});
-            assert_eq!(log.report.holds(), holds, "node {crashed}");
+            let trial = trial(4).wanting_at(&[(2, 0.0), (3, 0.1)]).crash(crashed, 2.5);
+            assert_eq!(trial.simulate(1).holds(), holds, "node {crashed}");
         }
     }
 
     #[test]
     fn every_interleaving_holds() {
-        let holds = |count, wishes, holder| {
-            let scene = scene(count, holder);
-            let users = Users::new(count, &scene.setup, wishes, Load::Heavy, Span::UNIT);
-            testing::exhaust(&scene, &users, &Plan::default())
-        };
-        let found = [holds(3, 1, None), holds(3, 2, None), holds(4, 2, None)];
-        assert_eq!(found, [113, 869, 10_735]);
-        assert_eq!([1, 2].map(|holder| holds(3, 2, Some(holder))), [879, 904]);
+        let holds = |count, wishes| trial(count).wishes(wishes).states();
+        assert_eq!([holds(3, 1), holds(3, 2), holds(4, 2)], [113, 869, 10_735]);
+        let held = |holder| trial(3).holder(holder).wishes(2).states();
+        assert_eq!([1, 2].map(held), [879, 904]);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let (violation, records) =
-                testing::catch(mistake, &scene(3, None), &users(3, 2), &Plan::default());
-            (violation.property, records)
-        };
-        assert_eq!(catch("IgnoreHolder"), ("safety", 7));
-        assert_eq!(catch("DropOvertaking"), ("liveness", 22));
+        let trial = trial(3).wishes(2);
+        assert_eq!(trial.catch("IgnoreHolder"), ("safety", 7));
+        assert_eq!(trial.catch("DropOvertaking"), ("liveness", 22));
     }
 }

@@ -376,50 +376,32 @@ mod public_model;
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
-    use quorate_check::{Network as Order, Outcome, Plan, check};
-    use quorate_core::{Input, Scene, Span, Topology};
-    use quorate_sim::{Faults, Latency, Network, Slow};
+    use quorate_check::{Outcome, Plan};
+    use quorate_core::Input;
 
     use super::*;
-    use crate::mutex::{Load, Setup, Users};
-    use crate::testing::{self, Log, feed, ignores, node, units};
+    use crate::mutex::testing::Trial;
+    use crate::testing::{Log, ignores, node};
 
-    fn scene(count: usize, holder: Option<u32>, ack: Ack) -> Scene<Lamport> {
-        let setup = Setup { holder: holder.map(node), ..Setup::new(count) };
-        Scene::new(Topology::complete(count), setup, Config { ack })
+    fn with(ack: Ack, count: usize) -> Trial<Lamport> {
+        Trial::of(count).with(Config { ack }).fifo()
     }
 
-    fn always(count: usize) -> Scene<Lamport> {
-        scene(count, None, Ack::Always)
-    }
-
-    fn users(scene: &Scene<Lamport>, wishes: u32) -> Users {
-        Users::new(scene.count(), &scene.setup, wishes, Load::Heavy, Span::UNIT)
-    }
-
-    fn script(count: usize, wishes: &[(u32, f64)], stay: f64) -> Users {
-        testing::wishes_at(count, &Setup::new(count), wishes, stay)
-    }
-
-    fn run(scene: &Scene<Lamport>, users: Users) -> Log {
-        let network = Network { fifo: true, ..Network::default() };
-        testing::run(scene, users, &network, &Faults::default(), |_| {})
+    fn always(count: usize) -> Trial<Lamport> {
+        with(Ack::Always, count)
     }
 
     fn counts(log: &Log) -> [u64; 3] {
-        ["REQUEST", "ACK", "RELEASE"].map(|kind| log.count(kind))
+        log.counts(["REQUEST", "ACK", "RELEASE"])
     }
 
     #[test]
     fn an_entry_costs_three_messages_per_other_node() {
         for count in 1..=16 {
-            for load in [Load::Heavy, Load::Light { gap: units(100.0) }] {
-                let users = Users::new(count, &Setup::new(count), 3, load, Span::UNIT);
-                let log = run(&always(count), users);
+            for trial in [always(count).wishes(3), always(count).in_turn(3)] {
+                let log = trial.run();
                 let each = 3 * count as u64 * (count as u64 - 1);
-                assert_eq!(log.told_of("Granted").len(), 3 * count);
+                assert_eq!(log.entries().len(), 3 * count);
                 assert_eq!(counts(&log), [each; 3]);
             }
         }
@@ -429,12 +411,10 @@ mod tests {
     #[test]
     fn superfluous_acknowledgements_can_be_saved() {
         for count in 2..=16 {
-            let scene = scene(count, None, Ack::Needed);
             let each = 3 * count as u64 * (count as u64 - 1);
-            let light = Load::Light { gap: units(100.0) };
-            let users_light = Users::new(count, &scene.setup, 3, light, Span::UNIT);
-            assert_eq!(counts(&run(&scene, users_light)), [each; 3]);
-            let [requests, acks, releases] = counts(&run(&scene, users(&scene, 3)));
+            let needed = with(Ack::Needed, count);
+            assert_eq!(counts(&needed.clone().in_turn(3).run()), [each; 3]);
+            let [requests, acks, releases] = counts(&needed.wishes(3).run());
             assert_eq!([requests, releases], [each; 2]);
             assert!(acks < each, "{acks} of {each}");
         }
@@ -442,31 +422,30 @@ mod tests {
 
     #[test]
     fn one_alone_enters_after_two_delays() {
-        let log = run(&always(3), script(3, &[(1, 0.0)], 1.0));
+        let log = always(3).wanting(&[1]).run();
         assert_eq!(counts(&log), [2, 2, 2]);
-        assert_eq!(log.told_of("Granted"), [(2.0, 1)]);
+        assert_eq!(log.entries(), [(2.0, 1)]);
     }
 
     /// One exit at 3, the next entry at 4: the synchronisation delay is T.
     #[test]
     fn the_older_request_goes_first() {
-        let log = run(&always(3), script(3, &[(1, 0.0), (2, 0.0)], 1.0));
+        let log = always(3).wanting(&[1, 2]).run();
         assert_eq!(counts(&log), [4, 4, 4]);
-        assert_eq!(log.told_of("Granted"), [(2.0, 1), (4.0, 2)]);
+        assert_eq!(log.entries(), [(2.0, 1), (4.0, 2)]);
     }
 
     /// An ACK that overtakes an older REQUEST says what is not true.
     #[test]
     fn channels_must_keep_the_order() {
         let entries = |fifo| {
-            let slow = Slow { from: node(2), to: node(1), nth: 1, latency: units(10.0) };
-            let latency = Latency::Uniform(Span::UNIT, Span::UNIT);
-            let network = Network { fifo, latency, slow: [slow].into(), ..Network::default() };
-            let (scene, users) = (always(2), script(2, &[(1, 0.0), (2, 0.0)], 5.0));
-            let log = testing::run_unjudged(&scene, users, &network, &Faults::default(), |world| {
+            // The simulator keeps an order only where latencies vary.
+            let mut trial = always(2).stay(5.0).latency("uniform:1..1").slow(2, 1, 1, 10.0);
+            trial.network.fifo = fifo;
+            let log = trial.run_unjudged(|world| {
                 world.node_mut(node(1)).clock = LamportClock::reading(1);
             });
-            (log.told_of("Granted"), log.report.holds())
+            (log.entries(), log.report.holds())
         };
         assert_eq!(entries(true), ([(1.0, 2), (10.0, 1)].into(), true));
         assert_eq!(entries(false), ([(1.0, 2), (2.0, 1)].into(), false));
@@ -475,74 +454,51 @@ mod tests {
     #[test]
     fn a_node_can_be_booted_inside() {
         for ack in [Ack::Always, Ack::Needed] {
-            let scene = scene(3, Some(2), ack);
-            let users = Users::new(3, &scene.setup, 1, Load::Heavy, units(5.0));
-            let log = run(&scene, users);
-            assert_eq!(log.told_of("Granted"), [(6.0, 1), (12.0, 3), (18.0, 2)]);
+            let log = with(ack, 3).holder(2).stay(5.0).run();
+            assert_eq!(log.entries(), [(6.0, 1), (12.0, 3), (18.0, 2)]);
         }
     }
 
     #[test]
     fn wishes_out_of_turn_are_refused() {
-        let scene = scene(2, Some(1), Ack::Always);
-        let give = |me, command| feed(&mut scene.boot(node(me)), me, Input::Command(command));
-        assert_eq!(give(1, Command::Acquire), Err(Refusal::Busy));
-        assert_eq!(give(2, Command::Release), Err(Refusal::NotHeld));
+        always(2).holder(1).refuses_out_of_turn();
     }
 
     #[test]
     fn what_makes_no_sense_is_ignored() {
-        let mut it = always(3).boot(node(1));
         let stamp = |time, number| Stamp { time, node: node(number) };
-        ignores(&it, 1, 2, Msg::Request(stamp(5, 3)));
-        ignores(&it, 1, 9, Msg::Request(stamp(5, 9)));
+        let foreign = [(2, Msg::Request(stamp(5, 3))), (9, Msg::Request(stamp(5, 9)))];
+        always(3).ignores(1, foreign);
         let msg = Msg::Request(stamp(5, 2));
-        feed(&mut it, 1, Input::Message { from: node(2), msg: msg.clone() }).unwrap();
-        ignores(&it, 1, 2, msg);
-        ignores(&it, 1, 2, Msg::Release(stamp(4, 2)));
-    }
-
-    fn fifo() -> Plan {
-        Plan { network: Order::Fifo, ..Plan::default() }
+        let asked = always(3).after(1, [Input::Message { from: node(2), msg: msg.clone() }]);
+        ignores(&asked, 1, 2, msg);
+        ignores(&asked, 1, 2, Msg::Release(stamp(4, 2)));
     }
 
     /// With one wish more at node 1, acknowledging always has 2,079,040 states.
     #[test]
     fn every_interleaving_holds() {
-        let holds = |count, holder, ack, wishing: &[u32]| {
-            let scene = scene(count, holder, ack);
-            let wishes: Vec<_> = wishing.iter().map(|&number| (number, 0.0)).collect();
-            let users = testing::wishes_at(count, &scene.setup, &wishes, 1.0);
-            testing::exhaust(&scene, &users, &fifo())
-        };
-        let always = |count, holder, wishing| holds(count, holder, Ack::Always, wishing);
-        assert_eq!(always(2, None, &[1, 1, 1, 2, 2, 2]), 4_540);
-        assert_eq!(always(3, None, &[1, 2, 3]), 157_591);
-        assert_eq!(always(3, Some(2), &[1, 2, 3]), 562_235);
-        let needed = |holder, wishing| holds(3, holder, Ack::Needed, wishing);
-        assert_eq!(needed(None, &[1, 2, 3]), 34_547);
-        assert_eq!(needed(Some(2), &[1, 2, 3]), 96_366);
-        assert_eq!(needed(None, &[1, 1, 2, 3]), 272_104);
+        assert_eq!(always(2).wishes(3).states(), 4_540);
+        assert_eq!(always(3).states(), 157_591);
+        assert_eq!(always(3).holder(2).states(), 562_235);
+        let needed = with(Ack::Needed, 3);
+        assert_eq!(needed.states(), 34_547);
+        assert_eq!(needed.clone().holder(2).states(), 96_366);
+        assert_eq!(needed.wanting(&[1, 1, 2, 3]).states(), 272_104);
     }
 
     #[test]
     fn without_the_order_of_channels_two_are_inside() {
-        let report = check(&always(2), &users(&always(2), 1), &Plan::default(), &mut |_| {});
+        let report = always(2).plan(Plan::default()).check();
         let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
         assert_eq!((found.violation.property, found.trace.len()), ("safety", 6));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake, wishes: &[(u32, f64)]| {
-            let users = script(3, wishes, 1.0);
-            let (violation, records) = testing::catch(mistake, &always(3), &users, &fifo());
-            (violation.property, records)
-        };
-        let everybody = [1, 2, 3].map(|number| (number, 0.0));
-        assert_eq!(catch("IgnoreTies", &everybody), ("safety", 11));
-        assert_eq!(catch("IgnoreQueue", &everybody), ("safety", 11));
+        assert_eq!(always(3).catch("IgnoreTies"), ("safety", 11));
+        assert_eq!(always(3).catch("IgnoreQueue"), ("safety", 11));
         // Where everybody wants, everybody hears something younger anyway.
-        assert_eq!(catch("NeverAcknowledge", &everybody[..2]), ("liveness", 10));
+        assert_eq!(always(3).wanting(&[1, 2]).catch("NeverAcknowledge"), ("liveness", 10));
     }
 }

@@ -323,53 +323,46 @@ impl MaekawaBasic {
 mod tests {
     use std::vec::Vec;
 
-    use quorate_check::{Outcome, Plan, check};
-    use quorate_core::{Scene, Span, Time};
-    use quorate_sim::{Draw, Faults, Network};
+    use quorate_check::Outcome;
+    use quorate_core::Time;
 
     use super::*;
-    use crate::mutex::quorum_fixtures::{circle, lecture, light_cost, saturated, star, wanting};
-    use crate::mutex::{Load, Setup, Users};
-    use crate::testing::{self, Log, node, units};
+    use crate::mutex::Setup;
+    use crate::mutex::quorum_fixtures::{circle, lecture, light_cost, star};
+    use crate::mutex::testing::Trial;
+    use crate::testing::{Log, node};
 
-    fn scene(setup: Setup) -> Scene<MaekawaBasic> {
-        crate::mutex::quorum_fixtures::scene(setup, ())
+    fn given(setup: Setup) -> Trial<MaekawaBasic> {
+        Trial::given(setup)
     }
 
-    fn run(scene: &Scene<MaekawaBasic>, users: Users) -> Log {
-        testing::run(scene, users, &Network::default(), &Faults::default(), |_| {})
+    fn counts(log: &Log) -> [u64; 3] {
+        log.counts(["REQUEST", "LOCKED", "RELEASE"])
     }
 
     /// As published: 3(K-1) messages for each entry.
     #[test]
     fn an_entry_costs_three_messages_per_member_of_the_quorum() {
         for setup in (1..=16).map(Setup::new).chain([lecture()]) {
-            let count = setup.count;
-            let load = Load::Light { gap: units(100.0) };
-            let users = Users::new(count, &setup, 2, load, Span::UNIT);
-            let cost = 2 * light_cost(&setup, 3);
-            let log = run(&scene(setup), users);
-            assert_eq!(log.report.messages, cost);
-            assert_eq!(log.told_of("Granted").len(), 2 * count);
+            let log = given(setup.clone()).in_turn(2).run();
+            assert_eq!(log.report.messages, 2 * light_cost(&setup, 3));
+            assert_eq!(log.entries().len(), 2 * setup.count);
         }
     }
 
     /// One entry by node 13 of the lectures' quorums: nine messages, and in after two delays.
     #[test]
     fn a_single_request_is_granted_after_two_delays() {
-        let users = wanting(&lecture(), &[13], 1.0);
-        let log = run(&scene(lecture()), users);
-        assert_eq!(["REQUEST", "LOCKED", "RELEASE"].map(|kind| log.count(kind)), [3, 3, 3]);
-        assert_eq!(log.told_of("Granted"), [(2.0, 13)]);
+        let log = given(lecture()).wanting(&[13]).run();
+        assert_eq!(counts(&log), [3, 3, 3]);
+        assert_eq!(log.entries(), [(2.0, 13)]);
     }
 
     /// The lectures' example: 11 waits for 8, 8 for 7, 7 for 11.
     #[test]
     fn three_nodes_wait_in_a_circle() {
-        let scene = scene(lecture());
-        let users = wanting(&lecture(), &[7, 8, 11], 5.0);
-        let log = testing::run_unjudged(&scene, users, &circle(), &Faults::default(), |_| {});
-        assert_eq!(["REQUEST", "LOCKED", "RELEASE"].map(|kind| log.count(kind)), [9, 6, 0]);
+        let log = circle::<MaekawaBasic>().run_unjudged(|_| {});
+        assert_eq!(counts(&log), [9, 6, 0]);
         let locks = ["2>7", "10>7", "1>8", "9>8", "12>11", "13>11"];
         let mut sent: Vec<_> = log.sent[9..].iter().map(|text| &text["LOCKED ".len()..]).collect();
         sent.sort_by_key(|link| locks.iter().position(|lock| lock == link));
@@ -385,8 +378,7 @@ mod tests {
     /// The checker finds the circle, and no shorter run has one.
     #[test]
     fn the_checker_finds_the_circle() {
-        let users = wanting(&lecture(), &[7, 8, 11], 5.0);
-        let report = check(&scene(lecture()), &users, &Plan::default(), &mut |_| {});
+        let report = circle::<MaekawaBasic>().check();
         let Outcome::Deadlock(found) = report.outcome else { panic!("{report:?}") };
         assert_eq!(found.violation.text, "the wishes of nodes 7, 8, 11 will never be granted");
         assert_eq!((report.states, found.trace.len()), (32_707, 32));
@@ -395,53 +387,36 @@ mod tests {
     /// Nodes 1 and 2 with the quorums {1, 2, 3} and {1, 2}: each locks itself first.
     #[test]
     fn two_nodes_wait_for_each_other() {
-        let users = saturated(&Setup::new(3), 1, 1.0);
-        let report = check(&scene(Setup::new(3)), &users, &Plan::default(), &mut |_| {});
+        let report = Trial::<MaekawaBasic>::of(3).check();
         let Outcome::Deadlock(found) = report.outcome else { panic!("{report:?}") };
         assert_eq!((report.states, found.trace.len()), (267, 11));
     }
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let setup = Setup { holder: Some(node(2)), ..star(3) };
-        let log = run(&scene(setup.clone()), saturated(&setup, 1, 5.0));
-        assert_eq!(log.told_of("Granted"), [(6.0, 1), (12.0, 2), (19.0, 3)]);
-        let users = saturated(&setup, 1, 5.0);
-        assert_eq!(testing::exhaust(&scene(setup), &users, &Plan::default()), 147);
+        let trial = given(star(3)).holder(2).stay(5.0);
+        assert_eq!(trial.run().entries(), [(6.0, 1), (12.0, 2), (19.0, 3)]);
+        assert_eq!(trial.states(), 147);
     }
 
     #[test]
     fn wishes_out_of_turn_are_refused_and_foreign_messages_ignored() {
-        let scene = scene(Setup { holder: Some(node(1)), ..star(2) });
-        let (mut effects, mut draw) = (Vec::new(), Draw::new(1, 0));
-        let mut inside = scene.boot(node(1));
-        let mut cx = Ctx::new(node(1), Time::ZERO, &mut draw, &mut effects);
-        assert_eq!(inside.on_command(&mut cx, Command::Acquire), Err(Refusal::Busy));
-        let foreign = Stamp { time: 1, node: node(9) };
-        for msg in [Msg::Request(foreign), Msg::Locked, Msg::Release] {
-            inside.on_message(&mut cx, node(2), msg);
-        }
-        assert_eq!(inside, scene.boot(node(1)));
-        let mut idle = scene.boot(node(2));
-        assert_eq!(idle.on_command(&mut cx, Command::Release), Err(Refusal::NotHeld));
-        assert!(effects.is_empty());
+        let trial = given(star(2)).holder(1);
+        trial.refuses_out_of_turn();
+        let foreign = Msg::Request(Stamp { time: 1, node: node(9) });
+        trial.ignores(1, [foreign, Msg::Locked, Msg::Release].map(|msg| (2, msg)));
     }
 
     /// Where quorums have one member in common and nobody else matters, no circle can close.
     #[test]
     fn every_interleaving_holds_with_one_common_arbiter() {
-        let users = saturated(&star(3), 2, 1.0);
-        assert_eq!(testing::exhaust(&scene(star(3)), &users, &Plan::default()), 1_026);
+        assert_eq!(given(star(3)).wishes(2).states(), 1_026);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let (users, scene) = (saturated(&star(3), 2, 1.0), scene(star(3)));
-            let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-            (violation.property, records)
-        };
-        assert_eq!(catch("LockTwice"), ("safety", 7));
-        assert_eq!(catch("ForgetTheQueue"), ("liveness", 12));
+        let trial = given(star(3)).wishes(2);
+        assert_eq!(trial.catch("LockTwice"), ("safety", 7));
+        assert_eq!(trial.catch("ForgetTheQueue"), ("liveness", 12));
     }
 }

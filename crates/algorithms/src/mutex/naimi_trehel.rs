@@ -289,27 +289,13 @@ impl NaimiTrehel {
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
-    use quorate_check::Plan;
-    use quorate_core::{Input, Scene, Span, Topology};
-    use quorate_sim::{Faults, Network};
-
     use super::*;
-    use crate::mutex::{Load, Setup, Users};
-    use crate::testing::{self, Log, node, units, wishes_at};
+    use crate::mutex::Load;
+    use crate::mutex::testing::Trial;
+    use crate::testing::{node, units};
 
-    fn scene(count: usize, holder: Option<u32>) -> Scene<NaimiTrehel> {
-        let setup = Setup { holder: holder.map(node), ..Setup::new(count) };
-        Scene::new(Topology::complete(count), setup, ())
-    }
-
-    fn users(count: usize, wishes: u32) -> Users {
-        Users::new(count, &Setup::new(count), wishes, Load::Heavy, Span::UNIT)
-    }
-
-    fn run(scene: &Scene<NaimiTrehel>, users: Users) -> Log {
-        testing::run(scene, users, &Network::default(), &Faults::default(), |_| {})
+    fn trial(count: usize) -> Trial<NaimiTrehel> {
+        Trial::of(count)
     }
 
     /// Wishes come so rarely that they do not meet, each from any node with the same probability:
@@ -317,12 +303,9 @@ mod tests {
     #[test]
     fn an_entry_costs_h_of_n_minus_1_on_average() {
         for count in 2..=16_usize {
-            let load = Load::Poisson { mean: units(100_000.0) };
-            let wishes = 40_000 / count as u32;
-            let users = Users::new(count, &Setup::new(count), wishes, load, Span::ZERO);
-            let log = run(&scene(count, None), users);
-            let per_entry = log.report.messages as f64 / log.told.len() as f64;
-            let expected = harmonic_below(count as f64);
+            let rarely = Load::Poisson { mean: units(100_000.0) };
+            let log = trial(count).load(rarely, 40_000 / count as u32).stay(0.0).run();
+            let (per_entry, expected) = (log.per_entry(), harmonic_below(count as f64));
             assert!((per_entry / expected - 1.0).abs() < 0.02, "{count}: {per_entry} {expected}");
         }
     }
@@ -330,16 +313,14 @@ mod tests {
     /// The ladder of the header, and that a long path is walked once: 1 > 2 > ... > N.
     #[test]
     fn paths_are_reversed() {
-        let log = run(&scene(3, None), wishes_at(3, &Setup::new(3), &[(2, 0.0), (3, 3.0)], 5.0));
+        let log = trial(3).wanting_at(&[(2, 0.0), (3, 3.0)]).stay(5.0).run();
         let ladder = ["REQUEST 2>1", "TOKEN 1>2", "REQUEST 3>1", "REQUEST 1>2", "TOKEN 2>3"];
         assert_eq!(log.sent, ladder);
-        assert_eq!(log.told_of("Granted"), [(2.0, 2), (8.0, 3)]);
+        assert_eq!(log.entries(), [(2.0, 2), (8.0, 3)]);
         for count in 3..=16_u32 {
             // Everybody points to its successor; then the first asks, and then the second.
-            let n = count as usize;
-            let users = wishes_at(n, &Setup::new(n), &[(1, 0.0), (2, 100.0)], 0.0);
-            let (network, faults) = (Network::default(), Faults::default());
-            let log = testing::run(&scene(n, None), users, &network, &faults, |world| {
+            let trial = trial(count as usize).wanting_at(&[(1, 0.0), (2, 100.0)]).stay(0.0);
+            let log = trial.run_prepared(|world| {
                 for number in 1..count {
                     world.node_mut(node(number)).phase = Phase::Idle;
                     world.node_mut(node(number)).last = Some(node(number + 1));
@@ -353,80 +334,56 @@ mod tests {
 
     #[test]
     fn the_synchronisation_delay_is_one_message() {
-        let entries = run(&scene(5, None), users(5, 4)).told_of("Granted");
+        let entries = trial(5).wishes(4).run().entries();
         assert!(entries[1..].windows(2).all(|two| two[1].0 - two[0].0 == 2.0), "{entries:?}");
     }
 
     #[test]
     fn a_holder_enters_again_for_nothing() {
-        let log = run(&scene(3, None), wishes_at(3, &Setup::new(3), &[(1, 0.0), (1, 5.0)], 1.0));
+        let log = trial(3).wanting_at(&[(1, 0.0), (1, 5.0)]).run();
         assert_eq!((log.report.messages, log.told.len()), (0, 2));
     }
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let scene = scene(3, Some(2));
-        let users = Users::new(3, &scene.setup, 1, Load::Heavy, units(5.0));
-        let log = run(&scene, users.clone());
-        assert_eq!(log.told_of("Granted"), [(6.0, 1), (12.0, 3), (18.0, 2)]);
-        assert_eq!(testing::exhaust(&scene, &users, &Plan::default()), 176);
+        let trial = trial(3).holder(2).stay(5.0);
+        assert_eq!(trial.run().entries(), [(6.0, 1), (12.0, 3), (18.0, 2)]);
+        assert_eq!(trial.states(), 176);
     }
 
     #[test]
     fn wishes_out_of_turn_are_refused() {
-        let scene = scene(2, Some(1));
-        assert_eq!(testing::refusal(&scene, node(1), Command::Acquire), Refusal::Busy);
-        assert_eq!(testing::refusal(&scene, node(2), Command::Release), Refusal::NotHeld);
+        trial(2).holder(1).refuses_out_of_turn();
     }
 
     #[test]
     fn foreign_messages_are_ignored() {
-        let mut who = scene(3, None).boot(node(2));
-        let before = who.clone();
-        let foreign =
-            [Msg::Request(node(9)), Msg::Request(node(2)), Msg::Request(node(1)), Msg::Token];
-        for msg in foreign {
-            let input = Input::Message { from: node(1), msg };
-            assert_eq!(testing::step(&mut who, node(2), input), Ok(Vec::new()));
-            assert_eq!(who, before);
-        }
+        let requests = [9, 2, 1].map(|number| (1, Msg::Request(node(number))));
+        trial(3).ignores(2, requests.into_iter().chain([(1, Msg::Token)]));
     }
 
     #[test]
     fn a_lost_message_ends_liveness() {
-        let network = Network { loss: 0.05, ..Network::default() };
-        let faults = Faults::default();
-        let log = testing::run_unjudged(&scene(4, None), users(4, 20), &network, &faults, |_| {});
-        let broken: Vec<_> = log.report.violations().map(|(_, v)| v.property).collect();
-        assert_eq!(broken, ["liveness"]);
+        assert_eq!(trial(4).wishes(20).loss(0.05).broken(), ["liveness"]);
     }
 
     #[test]
     fn a_thousand_nodes_under_any_latency() {
-        let latency = "uniform:0.1..3".parse().unwrap();
-        let network = Network { latency, ..Network::default() };
-        let faults = Faults::default();
-        let log = testing::run(&scene(1_000, None), users(1_000, 3), &network, &faults, |_| {});
+        let log = trial(1_000).wishes(3).latency("uniform:0.1..3").run();
         assert_eq!(log.told.len(), 3_000);
     }
 
     #[test]
     fn every_interleaving_holds() {
-        let holds = |count, wishes| {
-            testing::exhaust(&scene(count, None), &users(count, wishes), &Plan::default())
-        };
+        let holds = |count, wishes| trial(count).wishes(wishes).states();
         assert_eq!((holds(2, 3), holds(3, 2)), (149, 1_530));
         assert_eq!((holds(4, 1), holds(4, 2)), (1_476, 45_980));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let scene = scene(3, None);
-            let (violation, records) =
-                testing::catch(mistake, &scene, &users(3, 2), &Plan::default());
-            (violation.property, records)
-        };
-        assert_eq!([catch("KeepToken"), catch("ForgetAsker")], [("safety", 7), ("liveness", 12)]);
+        let trial = trial(3).wishes(2);
+        assert_eq!(trial.catch("KeepToken"), ("safety", 7));
+        assert_eq!(trial.catch("ForgetAsker"), ("liveness", 12));
     }
 }

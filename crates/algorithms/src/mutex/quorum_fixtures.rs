@@ -1,14 +1,13 @@
-//! Quorums and scenes that the tests of several algorithms share.
+//! Quorums that the tests of several algorithms share.
 
 use std::sync::Arc;
-use std::vec::Vec;
 
-use quorate_core::{Algorithm, NodeId, NodeSet, PerNode, Scene, Span, Topology};
+use quorate_core::{Algorithm, NodeId, NodeSet, PerNode};
 use quorate_quorum::Kind;
-use quorate_sim::{Network, Slow};
 
-use super::{Load, Mutex, Quorums, Setup, Users};
-use crate::testing::{Log, node, units};
+use super::testing::Trial;
+use super::{Mutex, Quorums, Setup};
+use crate::testing::node;
 
 /// The 13 quorums of four of the lectures: a projective plane of order 3.
 const LECTURE: [[u32; 4]; 13] = [
@@ -49,30 +48,11 @@ fn with_quorums(sets: PerNode<NodeSet>) -> Setup {
     Setup { quorums: Quorums::Assigned { kind, sets: Arc::new(sets) }, ..Setup::new(count) }
 }
 
-/// These quorums, in a complete graph.
-pub(crate) fn scene<A: Algorithm<Family = Mutex>>(setup: Setup, config: A::Config) -> Scene<A> {
-    Scene::new(Topology::complete(setup.count), setup, config)
-}
-
-/// Each of these nodes wants to enter as often as it is named, from the beginning on.
-pub(crate) fn wanting(setup: &Setup, numbers: &[u32], stay: f64) -> Users {
-    let count = setup.count;
-    let script =
-        |n: NodeId| numbers.iter().filter(|&&m| node(m) == n).map(|_| Span::ZERO).collect();
-    Users::new(count, setup, 0, Load::Script(PerNode::new(count, script).into()), units(stay))
-}
-
-/// Everybody always wants, so many times.
-pub(crate) fn saturated(setup: &Setup, wishes: u32, stay: f64) -> Users {
-    Users::new(setup.count, setup, wishes, Load::Heavy, units(stay))
-}
-
 /// The cyclic wait of the lectures, for nodes 7, 8 and 11 of the 13: the requests 11>1, 8>10 and
 /// 7>13 take two units and everything else one.
-pub(crate) fn circle() -> Network {
-    let slow = |(from, to)| Slow { from: node(from), to: node(to), nth: 1, latency: units(2.0) };
-    let slow: Vec<_> = [(11, 1), (8, 10), (7, 13)].map(slow).into();
-    Network { slow, ..Network::default() }
+pub(crate) fn circle<A: Algorithm<Family = Mutex>>() -> Trial<A> {
+    let trial = Trial::given(lecture()).wanting(&[7, 8, 11]).stay(5.0);
+    trial.slow(11, 1, 1, 2.0).slow(8, 10, 1, 2.0).slow(7, 13, 1, 2.0)
 }
 
 /// What one entry of each node costs if nobody else wants: so many messages per member of its
@@ -80,13 +60,6 @@ pub(crate) fn circle() -> Network {
 pub(crate) fn light_cost(setup: &Setup, per_member: usize) -> u64 {
     let cost = |node| (per_member * (setup.quorum(node).len() - 1)) as u64;
     NodeId::first(setup.count).map(cost).sum()
-}
-
-/// How long it takes on average from an exit to the next entry, if everybody always wants.
-pub(crate) fn sync_delay(log: &Log, stay: f64) -> f64 {
-    let entries: Vec<f64> = log.told_of("Granted").iter().map(|(at, _)| *at).collect();
-    let delays: f64 = entries.windows(2).map(|pair| pair[1] - pair[0] - stay).sum();
-    delays / (entries.len() - 1) as f64
 }
 
 #[test]

@@ -276,38 +276,24 @@ impl RicartAgrawala {
 
 #[cfg(test)]
 mod tests {
-    use std::vec::Vec;
-
-    use quorate_check::{Plan, check};
-    use quorate_core::{PerNode, Scene, Span, Time, Topology};
-    use quorate_sim::{Faults, Network, World};
+    use quorate_check::{Outcome, Plan};
 
     use super::*;
-    use crate::mutex::{Load, Setup, Users};
-    use crate::testing::{self, Log, node, units};
+    use crate::mutex::testing::Trial;
+    use crate::testing::node;
 
-    fn scene(count: usize, holder: Option<u32>) -> Scene<RicartAgrawala> {
-        let setup = Setup { holder: holder.map(node), ..Setup::new(count) };
-        Scene::new(Topology::complete(count), setup, ())
-    }
-
-    fn users(count: usize, wishes: u32) -> Users {
-        Users::new(count, &Setup::new(count), wishes, Load::Heavy, Span::UNIT)
-    }
-
-    fn run(scene: &Scene<RicartAgrawala>, users: Users) -> Log {
-        testing::run(scene, users, &Network::default(), &Faults::default(), |_| {})
+    fn trial(count: usize) -> Trial<RicartAgrawala> {
+        Trial::of(count)
     }
 
     /// Section 2.3: 2(N-1) messages for each entry.
     #[test]
     fn an_entry_costs_two_messages_per_other_node() {
         for count in 1..=16 {
-            for load in [Load::Heavy, Load::Light { gap: units(100.0) }] {
-                let users = Users::new(count, &Setup::new(count), 3, load, Span::UNIT);
-                let log = run(&scene(count, None), users);
+            for trial in [trial(count).wishes(3), trial(count).in_turn(3)] {
+                let log = trial.run();
                 let entries = 3 * count as u64;
-                assert_eq!(log.told_of("Granted").len() as u64, entries);
+                assert_eq!(log.entries().len() as u64, entries);
                 assert_eq!(log.count("REQUEST"), entries * (count as u64 - 1));
                 assert_eq!(log.count("REPLY"), entries * (count as u64 - 1));
             }
@@ -317,12 +303,7 @@ mod tests {
     /// The lecture figure: P0 with clock 12 and P1 with clock 8, E = 3. P1 goes first.
     #[test]
     fn the_older_request_goes_first() {
-        let script = |n: NodeId| if n == node(3) { Vec::new() } else { Vec::from([Span::ZERO]) };
-        let script = Load::Script(PerNode::new(3, script).into());
-        let users = Users::new(3, &Setup::new(3), 0, script, units(3.0));
-        let scene = scene(3, None);
-        let (network, faults) = (Network::default(), Faults::default());
-        let log = testing::run(&scene, users, &network, &faults, |world| {
+        let log = trial(3).wanting(&[1, 2]).stay(3.0).run_prepared(|world| {
             world.node_mut(node(1)).clock = LamportClock::reading(11);
             world.node_mut(node(2)).clock = LamportClock::reading(7);
         });
@@ -332,81 +313,47 @@ mod tests {
         replies.sort();
         assert_eq!(replies, ["REPLY 1>2", "REPLY 3>1", "REPLY 3>2"]);
         assert_eq!(log.sent[7..], ["REPLY 2>1"]);
-        assert_eq!(log.told_of("Granted"), [(2.0, 2), (6.0, 1)]);
+        assert_eq!(log.entries(), [(2.0, 2), (6.0, 1)]);
     }
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let scene = scene(3, Some(2));
-        let users = Users::new(3, &scene.setup, 1, Load::Heavy, units(5.0));
-        let log = run(&scene, users);
-        assert_eq!(log.told_of("Granted"), [(6.0, 1), (12.0, 3), (18.0, 2)]);
+        let log = trial(3).holder(2).stay(5.0).run();
+        assert_eq!(log.entries(), [(6.0, 1), (12.0, 3), (18.0, 2)]);
     }
 
     #[test]
     fn wishes_out_of_turn_are_refused() {
-        let scene = scene(2, Some(1));
-        let mut inside = scene.boot(node(1));
-        let mut idle = scene.boot(node(2));
-        let refused = |who: &mut RicartAgrawala, me, command| {
-            let (mut effects, mut draw) = (Vec::new(), quorate_sim::Draw::new(1, 0));
-            let mut cx = Ctx::new(me, Time::ZERO, &mut draw, &mut effects);
-            let refusal = who.on_command(&mut cx, command).unwrap_err();
-            assert!(effects.is_empty());
-            refusal
-        };
-        assert_eq!(refused(&mut inside, node(1), Command::Acquire), Refusal::Busy);
-        assert_eq!(refused(&mut idle, node(2), Command::Release), Refusal::NotHeld);
+        trial(2).holder(1).refuses_out_of_turn();
     }
 
     /// As the literature says: one lost message is enough.
     #[test]
     fn a_lost_message_ends_liveness() {
-        let network = Network { loss: 0.05, ..Network::default() };
-        let scene = scene(4, None);
-        let users = users(4, 20);
-        let log = testing::run_unjudged(&scene, users, &network, &Faults::default(), |_| {});
-        let broken: Vec<_> = log.report.violations().map(|(_, v)| v.property).collect();
-        assert_eq!(broken, ["liveness"]);
+        assert_eq!(trial(4).wishes(20).loss(0.05).broken(), ["liveness"]);
     }
 
     #[test]
     fn a_late_reply_is_stale() {
-        let scene = scene(2, None);
-        let (network, faults) = (Network::default(), Faults::default());
-        let mut world = World::new(&scene, users(2, 1), (), &network, &faults, 1);
-        let mut steps = Vec::new();
-        world.node_mut(node(1)).on_message(
-            &mut Ctx::new(node(1), Time::ZERO, &mut quorate_sim::Draw::new(1, 0), &mut steps),
-            node(2),
-            Msg::Reply,
-        );
-        assert!(steps.is_empty());
+        trial(2).ignores(1, [(2, Msg::Reply)]);
     }
 
     #[test]
     fn every_interleaving_holds() {
-        let holds = |count, wishes| {
-            testing::exhaust(&scene(count, None), &users(count, wishes), &Plan::default())
-        };
+        let holds = |count, wishes| trial(count).wishes(wishes).states();
         assert_eq!((holds(2, 3), holds(3, 1), holds(3, 2)), (523, 2_867, 58_849));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let (violation, records) =
-                testing::catch(mistake, &scene(3, None), &users(3, 2), &Plan::default());
-            (violation.property, records)
-        };
-        assert_eq!(catch("IgnoreTies"), ("safety", 13));
-        assert_eq!(catch("NoDeferralInside"), ("safety", 13));
+        let trial = trial(3).wishes(2);
+        assert_eq!(trial.catch("IgnoreTies"), ("safety", 13));
+        assert_eq!(trial.catch("NoDeferralInside"), ("safety", 13));
     }
 
     #[test]
     fn a_lost_message_is_a_deadlock() {
-        let plan = Plan { losses: 1, ..Plan::default() };
-        let report = check(&scene(2, None), &users(2, 1), &plan, &mut |_| {});
-        assert!(matches!(report.outcome, quorate_check::Outcome::Deadlock(_)));
+        let report = trial(2).plan(Plan { losses: 1, ..Plan::default() }).check();
+        assert!(matches!(report.outcome, Outcome::Deadlock(_)));
     }
 }

@@ -77,14 +77,15 @@ use core::convert::Infallible;
 
 use quorate_core::{
     Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, PerNode, Protocol, Refusal, Shape, Span, Stamp, Timing,
+    Options, Paper, PerNode, Protocol, Refusal, Shape, Span, Stamp, Timing,
 };
 
 use super::{Command, Event, Mutex, Promise};
+use crate::Patience;
 
 impl Algorithm for RicartAgrawalaAcked {
     type Family = Mutex;
-    type Config = Config;
+    type Config = Patience;
 
     const META: Meta = Meta {
         name: "mutex/ricart-agrawala-acked",
@@ -101,20 +102,7 @@ impl Algorithm for RicartAgrawalaAcked {
         timing: Timing::Synchronous,
         survives: "crashes, also of those who wait or are inside; no recovery, no loss",
         kinds: &["REQUEST", "REPLY", "ACK", "ALIVE?", "ALIVE"],
-        options: &[
-            OptionSpec {
-                name: "delay-max",
-                values: "TIME",
-                default: "the network's",
-                help: "the bound on message delays that timeouts rely on",
-            },
-            OptionSpec {
-                name: "processing",
-                values: "TIME",
-                default: "0.1",
-                help: "the bound on the time that a node takes to answer",
-            },
-        ],
+        options: &[Patience::DELAY_MAX, Patience::PROCESSING],
         costs: &[
             Cost {
                 what: "messages per entry, light",
@@ -131,17 +119,12 @@ impl Algorithm for RicartAgrawalaAcked {
         source: include_str!("ricart_agrawala_acked.rs"),
     };
 
-    fn promise(_: &Config) -> Promise {
+    fn promise(_: &Patience) -> Promise {
         Promise { fair: true, live: true }
     }
 
-    fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let delay_max = match options.get("delay-max") {
-            Some(_) => Some(options.span("delay-max", Span::ZERO)?),
-            None => None,
-        };
-        let processing = options.span("processing", Config::default().processing)?;
-        Ok(Config { delay_max, processing })
+    fn configure(options: &Options<'_>) -> Result<Patience, BadOption> {
+        Patience::read(options)
     }
 
     fn watches(timer: Timer) -> bool {
@@ -152,9 +135,8 @@ impl Algorithm for RicartAgrawalaAcked {
         let stamp = Stamp { time: 0, node: boot.me };
         let inside = boot.setup.holder == Some(boot.me);
         let none = NodeSet::with_room(boot.view.members().len());
-        let delay = boot.config.delay_max.unwrap_or(boot.setup.delay_max);
         Self {
-            timeout: delay.times(2) + boot.config.processing,
+            timeout: boot.config.round_trip(boot.setup.delay_max),
             living: boot.view.others(boot.me),
             clock: LamportClock::default(),
             phase: if inside { Phase::Inside { stamp } } else { Phase::Idle },
@@ -162,21 +144,6 @@ impl Algorithm for RicartAgrawalaAcked {
             deferred: none,
             due: PerNode::new(boot.view.members().len(), |_| 0),
         }
-    }
-}
-
-/// The options.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Config {
-    /// The bound on message delays; the network's if not given.
-    pub delay_max: Option<Span>,
-    /// The bound on the time that a node takes to answer.
-    pub processing: Span,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { delay_max: None, processing: Span(Span::UNIT.0 / 10) }
     }
 }
 

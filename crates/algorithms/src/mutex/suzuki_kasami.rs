@@ -324,35 +324,24 @@ impl SuzukiKasami {
 #[cfg(test)]
 mod tests {
     use quorate_check::Plan;
-    use quorate_core::{Input, Scene, Span, Time, Topology};
-    use quorate_sim::{Crash, Faults, Network, World};
+    use quorate_core::Input;
 
     use super::*;
-    use crate::mutex::{Load, Setup, Users};
-    use crate::testing::{self, Log, node, units, wishes_at};
+    use crate::mutex::testing::Trial;
+    use crate::testing::node;
 
-    fn scene(count: usize, holder: Option<u32>) -> Scene<SuzukiKasami> {
-        let setup = Setup { holder: holder.map(node), ..Setup::new(count) };
-        Scene::new(Topology::complete(count), setup, ())
-    }
-
-    fn users(count: usize, wishes: u32) -> Users {
-        Users::new(count, &Setup::new(count), wishes, Load::Heavy, Span::UNIT)
-    }
-
-    fn run(scene: &Scene<SuzukiKasami>, users: Users) -> Log {
-        testing::run(scene, users, &Network::default(), &Faults::default(), |_| {})
+    fn trial(count: usize) -> Trial<SuzukiKasami> {
+        Trial::of(count)
     }
 
     /// N messages for each entry, but for the first one of the node that has the token.
     #[test]
     fn an_entry_costs_n_messages() {
         for count in 2..=16 {
-            for load in [Load::Heavy, Load::Light { gap: units(100.0) }] {
-                let users = Users::new(count, &Setup::new(count), 3, load, Span::UNIT);
-                let log = run(&scene(count, None), users);
+            for trial in [trial(count).wishes(3), trial(count).in_turn(3)] {
+                let log = trial.run();
                 let entries = 3 * count as u64;
-                assert_eq!(log.told_of("Granted").len() as u64, entries);
+                assert_eq!(log.entries().len() as u64, entries);
                 assert_eq!(log.count("REQUEST"), (entries - 1) * (count as u64 - 1));
                 assert_eq!(log.count("TOKEN"), entries - 1);
             }
@@ -361,99 +350,79 @@ mod tests {
 
     #[test]
     fn a_holder_enters_again_for_nothing() {
-        let log = run(&scene(4, None), wishes_at(4, &Setup::new(4), &[(3, 0.0), (3, 10.0)], 1.0));
+        let log = trial(4).wanting_at(&[(3, 0.0), (3, 10.0)]).run();
         assert_eq!(log.sent, ["REQUEST 3>1", "REQUEST 3>2", "REQUEST 3>4", "TOKEN 1>3"]);
-        assert_eq!(log.told_of("Granted"), [(2.0, 3), (10.0, 3)]);
+        assert_eq!(log.entries(), [(2.0, 3), (10.0, 3)]);
     }
 
     #[test]
     fn who_waits_at_an_exit_is_queued_in_cyclic_order() {
-        let scene = scene(4, None);
-        let (network, faults) = (Network::default(), Faults::default());
-        let users = wishes_at(4, &Setup::new(4), &[(1, 0.0), (3, 0.5), (2, 0.6)], 3.0);
-        let log = run(&scene, users.clone());
-        assert_eq!(log.told_of("Granted"), [(0.0, 1), (4.0, 2), (8.0, 3)]);
-        assert_eq!((log.count("REQUEST"), log.count("TOKEN")), (6, 2));
-        let mut world = World::new(&scene, users, (), &network, &faults, 1);
-        world.run_to_rest();
-        let Phase::Holding(token) = &world.node(node(3)).phase else { panic!("3 was the last") };
-        assert_eq!(token.served, [0, 1, 1, 0]);
+        let trial = trial(4).wanting_at(&[(1, 0.0), (3, 0.5), (2, 0.6)]).stay(3.0);
+        let log = trial.drive(|world| {
+            world.run_to_rest();
+            let Phase::Holding(token) = &world.node(node(3)).phase else { panic!("3 is the last") };
+            assert_eq!(token.served, [0, 1, 1, 0]);
+        });
+        assert!(log.report.holds());
+        assert_eq!(log.entries(), [(0.0, 1), (4.0, 2), (8.0, 3)]);
+        assert_eq!(log.counts(["REQUEST", "TOKEN"]), [6, 2]);
     }
 
     #[test]
     fn the_synchronisation_delay_is_one_message() {
-        let entries = run(&scene(5, None), users(5, 4)).told_of("Granted");
+        let entries = trial(5).wishes(4).run().entries();
         assert!(entries.windows(2).all(|two| two[1].0 - two[0].0 == 2.0), "{entries:?}");
     }
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let scene = scene(3, Some(2));
-        let users = Users::new(3, &scene.setup, 1, Load::Heavy, units(5.0));
-        let log = run(&scene, users.clone());
-        assert_eq!(log.told_of("Granted"), [(6.0, 3), (12.0, 1), (18.0, 2)]);
-        assert_eq!(testing::exhaust(&scene, &users, &Plan::default()), 838);
+        let trial = trial(3).holder(2).stay(5.0);
+        assert_eq!(trial.run().entries(), [(6.0, 3), (12.0, 1), (18.0, 2)]);
+        assert_eq!(trial.states(), 838);
     }
 
     #[test]
     fn wishes_out_of_turn_are_refused() {
-        let scene = scene(2, Some(1));
-        assert_eq!(testing::refusal(&scene, node(1), Command::Acquire), Refusal::Busy);
-        assert_eq!(testing::refusal(&scene, node(2), Command::Release), Refusal::NotHeld);
+        trial(2).holder(1).refuses_out_of_turn();
     }
 
     /// Tokens that nobody waits for, and such as do not fit the group.
     #[test]
     fn foreign_tokens_are_ignored() {
-        let scene = scene(3, None);
-        let take = |ask: bool, token: Token| {
-            let mut who = scene.boot(node(2));
-            if ask {
-                testing::step(&mut who, node(2), Input::Command(Command::Acquire)).unwrap();
-            }
-            let mut hear = |from, msg| {
-                testing::step(&mut who, node(2), Input::Message { from: node(from), msg }).unwrap();
-            };
-            hear(9, Msg::Request(3));
-            hear(1, Msg::Token(Box::new(token)));
+        let enters = |asks: bool, token: Token| {
+            let hear = |from, msg| Input::Message { from: node(from), msg };
+            let heard = [hear(9, Msg::Request(3)), hear(1, Msg::Token(Box::new(token)))];
+            let asked = asks.then_some(Input::Command(Command::Acquire));
+            let who = trial(3).after(2, asked.into_iter().chain(heard));
             matches!(who.phase, Phase::Inside(_))
         };
-        assert!(take(true, Token::new(3)));
-        assert!(!take(false, Token::new(3)));
-        assert!(!take(true, Token::new(2)));
-        assert!(!take(true, Token { served: vec![0, 1, 0], queue: VecDeque::new() }));
-        assert!(!take(true, Token { served: vec![0; 3], queue: VecDeque::from([node(7)]) }));
+        assert!(enters(true, Token::new(3)));
+        assert!(!enters(false, Token::new(3)));
+        assert!(!enters(true, Token::new(2)));
+        assert!(!enters(true, Token { served: vec![0, 1, 0], queue: VecDeque::new() }));
+        assert!(!enters(true, Token { served: vec![0; 3], queue: VecDeque::from([node(7)]) }));
     }
 
     #[test]
     fn the_crash_of_somebody_uninvolved_is_survived() {
-        let crash = Crash { node: node(4), at: Time::ZERO };
-        let faults = Faults { crashes: [crash].into(), ..Faults::default() };
-        let users = wishes_at(4, &Setup::new(4), &[(1, 0.0), (2, 0.0), (3, 0.0)], 1.0);
-        let log = testing::run(&scene(4, None), users, &Network::default(), &faults, |_| {});
-        assert_eq!(log.told_of("Granted").len(), 3);
+        let log = trial(4).wanting(&[1, 2, 3]).crash(4, 0.0).run();
+        assert_eq!(log.entries().len(), 3);
     }
 
     #[test]
     fn a_lost_message_ends_liveness() {
-        let network = Network { loss: 0.05, ..Network::default() };
-        let faults = Faults::default();
-        let log = testing::run_unjudged(&scene(4, None), users(4, 20), &network, &faults, |_| {});
-        let broken: Vec<_> = log.report.violations().map(|(_, v)| v.property).collect();
-        assert_eq!(broken, ["liveness"]);
+        assert_eq!(trial(4).wishes(20).loss(0.05).broken(), ["liveness"]);
     }
 
     #[test]
     fn a_thousand_nodes_share_one_token() {
-        let log = run(&scene(1_000, None), users(1_000, 1));
-        assert_eq!(log.report.messages, 999 * 1_000);
+        assert_eq!(trial(1_000).run().report.messages, 999 * 1_000);
     }
 
     #[test]
     fn every_interleaving_holds() {
         let holds = |count, wishes, duplicates| {
-            let plan = Plan { duplicates, ..Plan::default() };
-            testing::exhaust(&scene(count, None), &users(count, wishes), &plan)
+            trial(count).wishes(wishes).plan(Plan { duplicates, ..Plan::default() }).states()
         };
         assert_eq!((holds(2, 3, 0), holds(3, 1, 0), holds(3, 2, 0)), (234, 725, 58_933));
         assert_eq!((holds(2, 2, 1), holds(3, 2, 1)), (452, 952_948));
@@ -461,14 +430,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| {
-            let scene = scene(3, None);
-            let (violation, records) =
-                testing::catch(mistake, &scene, &users(3, 2), &Plan::default());
-            (violation.property, records)
-        };
-        assert_eq!(catch("KeepCopy"), ("safety", 7));
-        assert_eq!(catch("AnswerOldRequests"), ("liveness", 22));
-        assert_eq!(catch("ForgetRequests"), ("liveness", 14));
+        let trial = trial(3).wishes(2);
+        assert_eq!(trial.catch("KeepCopy"), ("safety", 7));
+        assert_eq!(trial.catch("AnswerOldRequests"), ("liveness", 22));
+        assert_eq!(trial.catch("ForgetRequests"), ("liveness", 14));
     }
 }

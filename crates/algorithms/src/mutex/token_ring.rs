@@ -86,6 +86,7 @@ use quorate_core::{
 };
 
 use super::{Command, Event, Mutex, Promise};
+use crate::Patience;
 pub use message::{Msg, Status, Tag};
 use recovery::Recovery;
 
@@ -125,10 +126,8 @@ impl Algorithm for TokenRing {
                 help: "leave out nodes that are down, and replace a lost token",
             },
             OptionSpec {
-                name: "delay-max",
-                values: "TIME",
-                default: "the network's",
                 help: "the bound on message delays that regenerate relies on",
+                ..Patience::DELAY_MAX
             },
         ],
         costs: &[
@@ -146,10 +145,7 @@ impl Algorithm for TokenRing {
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
         let pace = options.span("pace", Span::ZERO)?;
         let regenerate = options.choice("regenerate", &[("on", true), ("off", false)], false)?;
-        let delay_max = match options.get("delay-max") {
-            Some(_) => Some(options.span("delay-max", Span::ZERO)?),
-            None => None,
-        };
+        let delay_max = Patience::read_delay_max(options)?;
         Ok(Config { pace, regenerate, delay_max })
     }
 

@@ -4,30 +4,26 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-use quorate_check::{Network as Order, Outcome, Plan, Start, check};
+use quorate_check::{Outcome, Start};
 use quorate_core::trace::{Happening, Record};
-use quorate_core::{Scene, Span, Time};
-use quorate_sim::{Draw, Faults, Network, World};
 
 use super::*;
-use crate::mutex::quorum_fixtures::{
-    self, circle, lecture, light_cost, saturated, sync_delay, wanting,
-};
-use crate::mutex::{Load, Setup, Users};
-use crate::testing::{self, Log, node, units};
+use crate::mutex::Setup;
+use crate::mutex::quorum_fixtures::{circle, lecture, light_cost};
+use crate::mutex::testing::Trial;
+use crate::testing::{Log, node};
 
-const KINDS: [&str; 6] = ["REQUEST", "LOCKED", "FAILED", "INQUIRE", "RELINQUISH", "RELEASE"];
-
-fn scene(setup: &Setup, rule: Rule) -> Scene<Maekawa> {
-    quorum_fixtures::scene(setup.clone(), Config { rule })
+fn under(rule: Rule, setup: Setup) -> Trial<Maekawa> {
+    Trial::given(setup).with(Config { rule })
 }
 
-fn run(setup: &Setup, rule: Rule, users: Users, network: &Network) -> Log {
-    testing::run(&scene(setup, rule), users, network, &Faults::default(), |_| {})
+/// Three of the four nodes of the smallest grid.
+fn grid(rule: Rule) -> Trial<Maekawa> {
+    under(rule, Setup::new(4)).wanting(&[2, 3, 4])
 }
 
 fn counts(log: &Log) -> [u64; 6] {
-    KINDS.map(|kind| log.count(kind))
+    log.counts(["REQUEST", "LOCKED", "FAILED", "INQUIRE", "RELINQUISH", "RELEASE"])
 }
 
 #[test]
@@ -44,22 +40,18 @@ fn the_rule_is_an_option() {
 #[test]
 fn an_entry_costs_three_messages_per_member_of_the_quorum() {
     for setup in (1..=16).map(Setup::new).chain([lecture()]) {
-        let count = setup.count;
-        let load = Load::Light { gap: units(100.0) };
-        let users = Users::new(count, &setup, 2, load, Span::UNIT);
-        let log = run(&setup, Rule::Fixed, users, &Network::default());
+        let log = Trial::<Maekawa>::given(setup.clone()).in_turn(2).run();
         assert_eq!(log.report.messages, 2 * light_cost(&setup, 3));
-        assert_eq!(log.told_of("Granted").len(), 2 * count);
+        assert_eq!(log.entries().len(), 2 * setup.count);
     }
 }
 
 #[test]
 fn a_single_request_is_granted_after_two_delays() {
     for (setup, number, messages) in [(lecture(), 13, 9), (Setup::new(16), 6, 18)] {
-        let users = wanting(&setup, &[number], 1.0);
-        let log = run(&setup, Rule::Fixed, users, &Network::default());
+        let log = Trial::<Maekawa>::given(setup).wanting(&[number]).run();
         assert_eq!(log.report.messages, messages);
-        assert_eq!(log.told_of("Granted"), [(2.0, number)]);
+        assert_eq!(log.entries(), [(2.0, number)]);
     }
 }
 
@@ -67,11 +59,10 @@ fn a_single_request_is_granted_after_two_delays() {
 #[test]
 fn the_circle_of_the_lectures_is_resolved() {
     for rule in [Rule::Fixed, Rule::Published, Rule::Yield] {
-        let users = wanting(&lecture(), &[7, 8, 11], 5.0);
-        let log = run(&lecture(), rule, users, &circle());
+        let log = circle::<Maekawa>().with(Config { rule }).run();
         let failed = if rule == Rule::Yield { 0 } else { 2 };
         assert_eq!(counts(&log), [9, 10, failed, 1, 1, 9]);
-        assert_eq!(log.told_of("Granted"), [(5.0, 7), (12.0, 8), (19.0, 11)]);
+        assert_eq!(log.entries(), [(5.0, 7), (12.0, 8), (19.0, 11)]);
         let sent = |kind| log.sent.iter().filter(move |text| text.starts_with(kind));
         assert!(sent("INQUIRE").eq(["INQUIRE 13>11"]));
         assert!(sent("RELINQUISH").eq(["RELINQUISH 11>13"]));
@@ -85,25 +76,21 @@ fn the_circle_of_the_lectures_is_resolved() {
 
 #[test]
 fn three_nodes_of_the_smallest_grid() {
-    let grid = Setup::new(4);
-    let contend = |rule| run(&grid, rule, wanting(&grid, &[2, 3, 4], 2.0), &Network::default());
-    let fixed = contend(Rule::Fixed);
+    let fixed = grid(Rule::Fixed).stay(2.0).run();
     assert_eq!(counts(&fixed), [6, 6, 4, 0, 0, 6]);
-    assert_eq!(fixed.told_of("Granted"), [(3.0, 2), (7.0, 3), (10.0, 4)]);
-    let given = contend(Rule::Yield);
+    assert_eq!(fixed.entries(), [(3.0, 2), (7.0, 3), (10.0, 4)]);
+    let given = grid(Rule::Yield).stay(2.0).run();
     assert_eq!(given.report.messages, 18);
-    assert_eq!(given.told_of("Granted"), [(2.0, 2), (6.0, 3), (9.0, 4)]);
+    assert_eq!(given.entries(), [(2.0, 2), (6.0, 3), (9.0, 4)]);
 }
 
 /// With everybody wanting, just under 4(K-1) messages and two delays from exit to entry.
 #[test]
 fn saturation_costs_four_messages_per_member_and_two_delays() {
     let measure = |setup: Setup, k: f64| {
-        let log = run(&setup, Rule::Fixed, saturated(&setup, 20, 5.0), &Network::default());
-        let entries = log.told_of("Granted").len() as f64;
-        let per_member = log.report.messages as f64 / entries / (k - 1.0);
+        let log = Trial::<Maekawa>::given(setup).wishes(20).stay(5.0).run();
         let hundredths = |x: f64| (x * 100.0).round() as u64;
-        (hundredths(per_member), hundredths(sync_delay(&log, 5.0)))
+        (hundredths(log.per_entry() / (k - 1.0)), hundredths(log.sync_delay(5.0)))
     };
     assert_eq!(measure(Setup::new(9), 5.0), (399, 200));
     assert_eq!(measure(Setup::new(16), 7.0), (399, 200));
@@ -111,61 +98,47 @@ fn saturation_costs_four_messages_per_member_and_two_delays() {
 }
 
 /// Everybody wants four times; latencies are random, and messages overtake each other.
-fn deadlocks(setup: &Setup, rule: Rule, runs: u64) -> usize {
-    let scene = scene(setup, rule);
-    let latency = "uniform:0.1..3".parse().unwrap();
-    let (network, faults) = (Network { latency, ..Network::default() }, Faults::default());
-    let run = |seed| {
-        let mut world = World::new(&scene, saturated(setup, 4, 1.0), (), &network, &faults, seed);
-        world.run_to_rest();
-        let (report, ()) = world.finish();
+fn deadlocks(setup: Setup, rule: Rule) -> usize {
+    let trial = under(rule, setup).wishes(4).latency("uniform:0.1..3");
+    let is_stuck = |seed: &u64| {
+        let report = trial.simulate(*seed);
         assert!(report.violations().all(|(_, found)| found.property == "liveness"));
-        report.holds()
+        !report.holds()
     };
-    (0..runs).filter(|&seed| !run(seed)).count()
+    (0..100).filter(is_stuck).count()
 }
 
 #[test]
 fn random_runs_hold() {
     for setup in [Setup::new(4), Setup::new(9), lecture()] {
-        assert_eq!(deadlocks(&setup, Rule::Fixed, 100), 0);
-        assert_eq!(deadlocks(&setup, Rule::Yield, 100), 0);
+        assert_eq!(deadlocks(setup.clone(), Rule::Fixed), 0);
+        assert_eq!(deadlocks(setup, Rule::Yield), 0);
     }
-    assert_eq!(deadlocks(&lecture(), Rule::Published, 100), 16);
-    assert_eq!(deadlocks(&lecture(), Rule::Textbook, 100), 13);
+    assert_eq!(deadlocks(lecture(), Rule::Published), 16);
+    assert_eq!(deadlocks(lecture(), Rule::Textbook), 13);
 }
 
 #[test]
 fn a_node_can_be_booted_inside() {
-    let setup = Setup { holder: Some(node(2)), ..Setup::new(3) };
-    let users = saturated(&setup, 1, 5.0);
-    let log = run(&setup, Rule::Fixed, users.clone(), &Network::default());
-    assert_eq!(log.told_of("Granted"), [(6.0, 1), (12.0, 3), (19.0, 2)]);
-    assert_eq!(testing::exhaust(&scene(&setup, Rule::Fixed), &users, &Plan::default()), 5_468);
+    let trial = Trial::<Maekawa>::of(3).holder(2).stay(5.0);
+    assert_eq!(trial.run().entries(), [(6.0, 1), (12.0, 3), (19.0, 2)]);
+    assert_eq!(trial.states(), 5_468);
 }
 
 #[test]
 fn wishes_out_of_turn_are_refused_and_foreign_messages_ignored() {
-    let scene = scene(&Setup { holder: Some(node(1)), ..Setup::new(2) }, Rule::Fixed);
-    let (mut effects, mut draw) = (Vec::new(), Draw::new(1, 0));
-    let mut inside = scene.boot(node(1));
-    let mut cx = Ctx::new(node(1), Time::ZERO, &mut draw, &mut effects);
-    assert_eq!(inside.on_command(&mut cx, Command::Acquire), Err(Refusal::Busy));
+    let trial = Trial::<Maekawa>::of(2).holder(1);
+    trial.refuses_out_of_turn();
     let (stamp, tenure) = (Stamp { time: 1, node: node(9) }, Tenure(7));
-    for msg in [
+    let foreign = [
         Msg::Request(stamp),
         Msg::Locked(tenure),
         Msg::Failed(stamp),
         Msg::Inquire(tenure),
         Msg::Relinquish(tenure),
         Msg::Release(tenure),
-    ] {
-        inside.on_message(&mut cx, node(2), msg);
-    }
-    assert_eq!(inside, scene.boot(node(1)));
-    let mut idle = scene.boot(node(2));
-    assert_eq!(idle.on_command(&mut cx, Command::Release), Err(Refusal::NotHeld));
-    assert!(effects.is_empty());
+    ];
+    trial.ignores(1, foreign.map(|msg| (2, msg)));
 }
 
 fn arrival(record: &Record) -> Option<String> {
@@ -177,13 +150,19 @@ fn arrival(record: &Record) -> Option<String> {
     }
 }
 
+/// All that can happen on links that keep the order, once all nodes are up.
+fn in_order(trial: Trial<Maekawa>) -> quorate_check::Report {
+    let mut trial = trial.fifo();
+    trial.plan.start = Start::Started;
+    trial.check()
+}
+
 /// The published rule: 3 was the oldest at 4 until 2 came, and is never told; it keeps 1.
 #[test]
 fn the_published_rule_deadlocks() {
-    let users = wanting(&Setup::new(4), &[2, 3, 4], 1.0);
-    let fifo = Plan { network: Order::Fifo, start: Start::Started, ..Plan::default() };
-    let find = |rule| check(&scene(&Setup::new(4), rule), &users, &fifo, &mut |_| {});
-    let Outcome::Deadlock(found) = find(Rule::Published).outcome else { panic!("no deadlock") };
+    let Outcome::Deadlock(found) = in_order(grid(Rule::Published)).outcome else {
+        panic!("no deadlock")
+    };
     assert_eq!(found.violation.text, "the wishes of nodes 2, 3, 4 will never be granted");
     let mut arrived: Vec<_> = found.trace.iter().filter_map(arrival).collect();
     arrived.sort();
@@ -202,16 +181,14 @@ fn the_published_rule_deadlocks() {
     ];
     golden.sort();
     assert_eq!(arrived, golden);
-    let fixed = find(Rule::Fixed);
+    let fixed = in_order(grid(Rule::Fixed));
     assert_eq!((fixed.states, fixed.outcome), (1_287, Outcome::Holds));
 }
 
 /// The textbooks' rule: who is older than the owner but not the oldest is told nothing.
 #[test]
 fn the_textbooks_rule_deadlocks() {
-    let users = wanting(&Setup::new(4), &[2, 2, 3, 4], 1.0);
-    let fifo = Plan { network: Order::Fifo, start: Start::Started, ..Plan::default() };
-    let find = |rule| check(&scene(&Setup::new(4), rule), &users, &fifo, &mut |_| {});
+    let find = |rule| in_order(grid(rule).wanting(&[2, 2, 3, 4]));
     let Outcome::Deadlock(found) = find(Rule::Textbook).outcome else { panic!("no deadlock") };
     assert_eq!(found.trace.len(), 19);
     let fixed = find(Rule::Fixed);
@@ -220,26 +197,14 @@ fn the_textbooks_rule_deadlocks() {
 
 #[test]
 fn every_interleaving_holds() {
-    let three = saturated(&Setup::new(3), 2, 1.0);
-    let grid = wanting(&Setup::new(4), &[2, 3, 4], 1.0);
-    let states = |rule| {
-        (
-            testing::exhaust(&scene(&Setup::new(3), rule), &three, &Plan::default()),
-            testing::exhaust(&scene(&Setup::new(4), rule), &grid, &Plan::default()),
-        )
-    };
+    let states = |rule| (under(rule, Setup::new(3)).wishes(2).states(), grid(rule).states());
     assert_eq!(states(Rule::Fixed), (845_604, 22_619));
     assert_eq!(states(Rule::Yield), (84_275, 8_402));
 }
 
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
-    let catch = |mistake| {
-        let users = wanting(&Setup::new(4), &[2, 3, 4], 1.0);
-        let scene = scene(&Setup::new(4), Rule::Fixed);
-        let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-        (violation.property, records)
-    };
-    assert_eq!(catch("GiveWayInside"), ("safety", 18));
-    assert_eq!(catch("ForgetEarlyInquiry"), ("liveness", 20));
+    let trial = grid(Rule::Fixed);
+    assert_eq!(trial.catch("GiveWayInside"), ("safety", 18));
+    assert_eq!(trial.catch("ForgetEarlyInquiry"), ("liveness", 20));
 }

@@ -3,39 +3,35 @@
 use std::sync::Arc;
 use std::vec::Vec;
 
-use quorate_check::{Outcome, Plan, check};
-use quorate_core::{PerNode, Span, Time};
-use quorate_sim::{Draw, Faults, Network, Slow, World};
+use quorate_check::Outcome;
+use quorate_core::{PerNode, Time};
 
 use super::*;
-use crate::mutex::quorum_fixtures::{
-    self, circle, lecture, light_cost, saturated, set, sync_delay, wanting,
-};
-use crate::mutex::{Load, Setup, Users};
-use crate::testing::{self, Log, node, units};
+use crate::mutex::Setup;
+use crate::mutex::quorum_fixtures::{circle, lecture, light_cost, set};
+use crate::mutex::testing::Trial;
+use crate::testing::{Log, node};
 
-const KINDS: [&str; 5] = ["REQUEST", "GRANT", "INQUIRE", "YIELD", "RELEASE"];
-
-fn scene(setup: &Setup, structure: Structure) -> Scene<Sanders> {
-    quorum_fixtures::scene(setup.clone(), Config { structure })
-}
-
-fn run(setup: &Setup, structure: Structure, users: Users) -> Log {
-    let scene = scene(setup, structure);
-    Sanders::admit(&scene).unwrap();
-    testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {})
+fn with(structure: Structure, setup: Setup) -> Trial<Sanders> {
+    let trial = Trial::given(setup).with(Config { structure });
+    Sanders::admit(&trial.scene).unwrap();
+    trial
 }
 
 fn counts(log: &Log) -> [u64; 5] {
-    KINDS.map(|kind| log.count(kind))
+    log.counts(["REQUEST", "GRANT", "INQUIRE", "YIELD", "RELEASE"])
+}
+
+/// By node, these sets.
+fn table(sets: &[&[u32]]) -> PerNode<NodeSet> {
+    PerNode::new(sets.len(), |node| set(sets[node.index()]))
 }
 
 /// The mixed structure of four nodes, with a choice of whom node 1 asks.
 fn mixed(first: &[u32]) -> Structure {
-    let inform = [&[1][..], &[1, 2], &[3], &[3, 4]];
-    let request = [first, &[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 4]];
-    let table = |sets: [&[u32]; 4]| PerNode::new(4, |node| set(sets[node.index()]));
-    Structure::Given(Arc::new(Sets { request: table(request), inform: table(inform) }))
+    let inform = table(&[&[1], &[1, 2], &[3], &[3, 4]]);
+    let request = table(&[first, &[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 4]]);
+    Structure::Given(Arc::new(Sets { request, inform }))
 }
 
 const ENOUGH: &[u32] = &[1, 3, 4];
@@ -55,20 +51,15 @@ fn the_structure_is_an_option() {
 #[test]
 fn an_entry_costs_two_messages_per_asked_and_one_per_informed() {
     for setup in (1..=16).map(Setup::new).chain([lecture()]) {
-        let count = setup.count;
-        let n = count as u64;
-        let cost = |structure| {
-            let load = Load::Light { gap: units(100.0) };
-            run(&setup, structure, Users::new(count, &setup, 1, load, Span::UNIT)).report.messages
-        };
+        let n = setup.count as u64;
+        let cost = |structure| with(structure, setup.clone()).in_turn(1).run().report.messages;
         assert_eq!(cost(Structure::Quorum), light_cost(&setup, 3));
         assert_eq!(cost(Structure::Individual), n * 2 * (n - 1));
         assert_eq!(cost(Structure::Central), 3 * (n - 1));
         assert_eq!(cost(Structure::All), n * 3 * (n - 1));
     }
-    let single = |number| {
-        run(&Setup::new(4), mixed(ENOUGH), wanting(&Setup::new(4), &[number], 1.0)).report.messages
-    };
+    let single =
+        |number| with(mixed(ENOUGH), Setup::new(4)).wanting(&[number]).run().report.messages;
     assert_eq!([1, 2, 3, 4].map(single), [4, 7, 6, 7]);
 }
 
@@ -76,19 +67,17 @@ fn an_entry_costs_two_messages_per_asked_and_one_per_informed() {
 /// under heavy load, and one delay from exit to entry.
 #[test]
 fn the_individual_structure_is_ricart_and_agrawalas() {
-    let setup = Setup::new(7);
-    let log = run(&setup, Structure::Individual, saturated(&setup, 10, 5.0));
+    let log = with(Structure::Individual, Setup::new(7)).wishes(10).stay(5.0).run();
     assert_eq!(counts(&log), [420, 420, 0, 0, 0]);
-    assert_eq!(sync_delay(&log, 5.0), 1.0);
+    assert_eq!(log.sync_delay(5.0), 1.0);
 }
 
 /// Node 1 as a client of itself makes the central structure a little faster.
 #[test]
 fn through_a_third_node_it_takes_two_delays() {
     let measure = |structure| {
-        let setup = Setup::new(9);
-        let log = run(&setup, structure, saturated(&setup, 10, 5.0));
-        (log.report.messages, (sync_delay(&log, 5.0) * 100.0).round() as u64)
+        let log = with(structure, Setup::new(9)).wishes(10).stay(5.0).run();
+        (log.report.messages, (log.sync_delay(5.0) * 100.0).round() as u64)
     };
     assert_eq!(measure(Structure::Quorum), (1_080, 200));
     assert_eq!(measure(Structure::Central), (240, 179));
@@ -98,25 +87,16 @@ fn through_a_third_node_it_takes_two_delays() {
 /// The circle in which Maekawa's basic form gets stuck.
 #[test]
 fn the_circle_of_the_lectures_is_resolved() {
-    let users = wanting(&lecture(), &[7, 8, 11], 5.0);
-    let scene = scene(&lecture(), Structure::Quorum);
-    let log = testing::run(&scene, users, &circle(), &Faults::default(), |_| {});
+    let log = circle::<Sanders>().run();
     assert_eq!(counts(&log), [9, 10, 1, 1, 9]);
-    assert_eq!(log.told_of("Granted"), [(5.0, 7), (12.0, 8), (19.0, 11)]);
+    assert_eq!(log.entries(), [(5.0, 7), (12.0, 8), (19.0, 11)]);
 }
 
+/// Node 4 wants, and soon after node 1, before node 3 has heard of it.
 fn crossing(structure: Structure) -> Log {
-    let script = |n: NodeId| match n.number() {
-        1 => Vec::from([units(2.0)]),
-        4 => Vec::from([Span::ZERO]),
-        _ => Vec::new(),
-    };
-    let setup = Setup::new(4);
-    let users = Users::new(4, &setup, 0, Load::Script(PerNode::new(4, script).into()), units(20.0));
-    let slow = |nth| Slow { from: node(4), to: node(3), nth, latency: units(10.0) };
-    let network = Network { slow: Vec::from([1, 2].map(slow)), ..Network::default() };
-    let scene = scene(&setup, structure);
-    testing::run_unjudged(&scene, users, &network, &Faults::default(), |_| {})
+    let trial = Trial::<Sanders>::of(4).with(Config { structure }).stay(20.0);
+    let trial = trial.wanting_at(&[(4, 0.0), (1, 2.0)]).slow(4, 3, 1, 10.0).slow(4, 3, 2, 10.0);
+    trial.run_unjudged(|_| {})
 }
 
 /// Nodes 1 and 4 inform nobody in common, so they must ask each other.
@@ -124,14 +104,15 @@ fn crossing(structure: Structure) -> Log {
 fn a_structure_against_the_conditions_is_refused_and_rightly_so() {
     let valid = crossing(mixed(ENOUGH));
     assert!(valid.report.holds());
-    assert_eq!(valid.told_of("Granted"), [(11.0, 4), (32.0, 1)]);
+    assert_eq!(valid.entries(), [(11.0, 4), (32.0, 1)]);
 
-    let refused = Sanders::admit(&scene(&Setup::new(4), mixed(TOO_FEW))).unwrap_err();
+    let invalid = Trial::<Sanders>::of(4).with(Config { structure: mixed(TOO_FEW) });
+    let refused = Sanders::admit(&invalid.scene).unwrap_err();
     let reason = "nodes 1 and 4 inform nobody in common and do not both ask the other";
     assert_eq!(refused, BadOption::because("structure", reason.into()));
 
     let forced = crossing(mixed(TOO_FEW));
-    assert_eq!(forced.told_of("Granted"), [(4.0, 1), (11.0, 4)]);
+    assert_eq!(forced.entries(), [(4.0, 1), (11.0, 4)]);
     let found: Vec<_> = forced.report.violations().map(|(at, v)| (at, v.property)).collect();
     assert_eq!(found, [(Time(11_000_000), "safety")]);
 }
@@ -139,10 +120,9 @@ fn a_structure_against_the_conditions_is_refused_and_rightly_so() {
 #[test]
 fn other_bad_structures_are_refused() {
     let refusal = |request: &[&[u32]], inform: &[&[u32]]| {
-        let table = |sets: &[&[u32]]| PerNode::new(sets.len(), |n| set(sets[n.index()]));
         let sets = Sets { request: table(request), inform: table(inform) };
-        let scene = scene(&Setup::new(2), Structure::Given(Arc::new(sets)));
-        Sanders::admit(&scene).unwrap_err().reason
+        let config = Config { structure: Structure::Given(Arc::new(sets)) };
+        Sanders::admit(&Trial::<Sanders>::of(2).with(config).scene).unwrap_err().reason
     };
     let both: &[&[u32]] = &[&[1, 2], &[1, 2]];
     assert_eq!(refusal(&[&[1, 2]], both), "there must be sets for 2 nodes");
@@ -155,84 +135,57 @@ fn other_bad_structures_are_refused() {
 /// Latencies are random, and messages overtake each other.
 #[test]
 fn random_runs_hold() {
-    let latency = "uniform:0.1..3".parse().unwrap();
-    let (network, faults) = (Network { latency, ..Network::default() }, Faults::default());
-    let structures =
-        || [Structure::Quorum, Structure::Individual, Structure::Central, Structure::All];
-    let quorums = [Setup::new(9), lecture()];
-    let named = quorums.iter().flat_map(|setup| structures().map(|structure| (setup, structure)));
-    for (setup, structure) in named.chain([(&Setup::new(4), mixed(ENOUGH))]) {
-        let scene = scene(setup, structure);
-        for seed in 0..30 {
-            let users = saturated(setup, 4, 1.0);
-            let mut world = World::new(&scene, users, (), &network, &faults, seed);
-            world.run_to_rest();
-            assert!(world.finish().0.holds(), "{:?} {seed}", scene.config);
-        }
+    let try_out = |structure, setup| {
+        with(structure, setup).wishes(4).latency("uniform:0.1..3").holds_with(0..30);
+    };
+    for setup in [Setup::new(9), lecture()] {
+        try_out(Structure::Quorum, setup.clone());
+        try_out(Structure::Individual, setup.clone());
+        try_out(Structure::Central, setup.clone());
+        try_out(Structure::All, setup);
     }
+    try_out(mixed(ENOUGH), Setup::new(4));
 }
 
 #[test]
 fn a_node_can_be_booted_inside() {
-    let setup = Setup { holder: Some(node(2)), ..Setup::new(3) };
-    let users = saturated(&setup, 1, 5.0);
-    let log = run(&setup, Structure::Quorum, users.clone());
-    assert_eq!(log.told_of("Granted"), [(6.0, 1), (12.0, 3), (19.0, 2)]);
-    let states = |structure| testing::exhaust(&scene(&setup, structure), &users, &Plan::default());
-    assert_eq!(states(Structure::Quorum), 1_186);
-    assert_eq!(states(Structure::Individual), 2_936);
+    let held = |structure| with(structure, Setup::new(3)).holder(2).stay(5.0);
+    let log = held(Structure::Quorum).run();
+    assert_eq!(log.entries(), [(6.0, 1), (12.0, 3), (19.0, 2)]);
+    assert_eq!(held(Structure::Quorum).states(), 1_186);
+    assert_eq!(held(Structure::Individual).states(), 2_936);
 }
 
 #[test]
 fn wishes_out_of_turn_are_refused_and_foreign_messages_ignored() {
-    let scene = scene(&Setup { holder: Some(node(1)), ..Setup::new(2) }, Structure::Quorum);
-    let (mut effects, mut draw) = (Vec::new(), Draw::new(1, 0));
-    let mut inside = scene.boot(node(1));
-    let mut cx = Ctx::new(node(1), Time::ZERO, &mut draw, &mut effects);
-    assert_eq!(inside.on_command(&mut cx, Command::Acquire), Err(Refusal::Busy));
+    let trial = Trial::<Sanders>::of(2).holder(1);
+    trial.refuses_out_of_turn();
     let stamp = Stamp { time: 0, node: node(1) };
-    for msg in [Msg::Request, Msg::Grant, Msg::Inquire, Msg::Yield, Msg::Release] {
-        inside.on_message(&mut cx, node(2), msg(stamp));
-    }
-    assert_eq!(inside, scene.boot(node(1)));
-    let mut idle = scene.boot(node(2));
-    assert_eq!(idle.on_command(&mut cx, Command::Release), Err(Refusal::NotHeld));
-    assert!(effects.is_empty());
+    let foreign = [Msg::Request, Msg::Grant, Msg::Inquire, Msg::Yield, Msg::Release];
+    trial.ignores(1, foreign.map(|msg| (2, msg(stamp))));
 }
 
 /// As many states with the individual structure as Ricart and Agrawala's algorithm has.
 #[test]
 fn every_interleaving_holds() {
-    let three = saturated(&Setup::new(3), 2, 1.0);
-    let states =
-        |structure| testing::exhaust(&scene(&Setup::new(3), structure), &three, &Plan::default());
+    let states = |structure| with(structure, Setup::new(3)).wishes(2).states();
     assert_eq!(states(Structure::Quorum), 37_804);
     assert_eq!(states(Structure::Individual), 58_849);
     assert_eq!(states(Structure::Central), 1_675);
     assert_eq!(states(Structure::All), 173_461);
-    let four = Setup::new(4);
-    let explore = |structure| {
-        check(
-            &scene(&four, structure),
-            &wanting(&four, &[1, 2, 3, 4], 1.0),
-            &Plan::default(),
-            &mut |_| {},
-        )
+    let explore = |first| {
+        let structure = mixed(first);
+        Trial::<Sanders>::of(4).with(Config { structure }).wanting(&[1, 2, 3, 4]).check()
     };
-    let valid = explore(mixed(ENOUGH));
+    let valid = explore(ENOUGH);
     assert_eq!((valid.states, valid.outcome), (1_346_441, Outcome::Holds));
-    let Outcome::Violated(found) = explore(mixed(TOO_FEW)).outcome else { panic!("not found") };
+    let Outcome::Violated(found) = explore(TOO_FEW).outcome else { panic!("not found") };
     assert_eq!((found.violation.property, found.trace.len()), ("safety", 14));
 }
 
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
-    let catch = |mistake| {
-        let users = wanting(&Setup::new(4), &[2, 3, 4], 1.0);
-        let scene = scene(&Setup::new(4), Structure::Quorum);
-        let (violation, records) = testing::catch(mistake, &scene, &users, &Plan::default());
-        (violation.property, records)
-    };
-    assert_eq!(catch("NeverYield"), ("liveness", 15));
-    assert_eq!(catch("ForgetEarlyInquiry"), ("liveness", 17));
+    let trial = Trial::<Sanders>::of(4).wanting(&[2, 3, 4]);
+    assert_eq!(trial.catch("NeverYield"), ("liveness", 15));
+    assert_eq!(trial.catch("ForgetEarlyInquiry"), ("liveness", 17));
 }
