@@ -1,16 +1,12 @@
 //! Who decides which view follows which.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
-use core::fmt::Debug;
-use core::hash::Hash;
+use alloc::sync::Arc;
+use core::convert::Infallible;
 
-use quorate_core::{NodeId, NodeSet};
+use quorate_core::{Ctx, Message, NodeId, NodeSet, Protocol, Refusal, Wrap};
 
-use super::{Charter, Content, Majority, MajorityMsg, Member, Register, RegisterMsg};
-
-/// A message of an authority, and whom it is for.
-pub type Post<M> = (NodeId, M);
+use super::{Charter, Content, Majority, MajorityMsg, Register, RegisterMsg};
 
 /// A view that somebody would have follow.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -21,48 +17,17 @@ pub struct Proposal<D> {
     pub reach: NodeSet,
 }
 
-/// The view that is to be followed, as its authority sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Electorate<'a> {
-    /// Who asks.
-    pub me: NodeId,
-    /// Its members, the most senior first.
-    pub members: &'a [Member],
-}
-
 /// Decides which view follows which: one register that is compared and set.
 ///
-/// For each number at most one view is ever returned, at any node and by whatever proposal: that is
-/// all that the membership protocol relies on, so a consensus engine fits in here as well as the two
-/// that stand beside.
-pub trait Authority<D>: Clone + Eq + Hash + Debug + Send + Sync + 'static {
-    /// What its parts at different nodes send each other.
-    type Msg: AuthorityMessage;
-
-    /// A member proposes a view. Returns what is decided, once it is.
-    fn propose(
-        &mut self,
-        electorate: Electorate<'_>,
-        proposal: Proposal<D>,
-        post: &mut Vec<Post<Self::Msg>>,
-    ) -> Option<Charter<D>>;
-
-    /// A message of another part arrives. `view` is the one that this node is a member of, if it
-    /// is. Returns what is decided, to a node that proposed something.
-    fn on_message(
-        &mut self,
-        me: NodeId,
-        view: Option<&Charter<D>>,
-        from: NodeId,
-        msg: Self::Msg,
-        post: &mut Vec<Post<Self::Msg>>,
-    ) -> Option<Charter<D>>;
-}
-
-/// A message of an authority.
-pub trait AuthorityMessage: Content {
-    /// Its kind, as in reports.
-    fn kind(&self) -> &'static str;
+/// It is a part: its commands are proposals, and it tells what was decided to nodes that proposed
+/// something. For each number at most one view is ever told, at any node and by whatever proposal:
+/// that is all that halls rely on, so a consensus engine fits in here as well as the two that stand
+/// beside.
+pub trait Authority<D>:
+    Protocol<Command = Proposal<D>, Event = Charter<D>, Stable = Infallible>
+{
+    /// This node has taken a seat in a view, or lost the one that it had.
+    fn follow(&mut self, seat: Option<&Arc<Charter<D>>>);
 }
 
 /// The authority of a run, chosen when it begins.
@@ -84,7 +49,7 @@ pub enum SeatMsg<D> {
     Register(RegisterMsg<D>),
 }
 
-impl<D: Content + 'static> AuthorityMessage for SeatMsg<D> {
+impl<D: Content + 'static> Message for SeatMsg<D> {
     fn kind(&self) -> &'static str {
         match self {
             Self::Majority(msg) => msg.kind(),
@@ -93,62 +58,53 @@ impl<D: Content + 'static> AuthorityMessage for SeatMsg<D> {
     }
 }
 
-fn wrapped<M, D>(
-    posted: Vec<Post<M>>,
-    wrap: fn(M) -> SeatMsg<D>,
-    post: &mut Vec<Post<SeatMsg<D>>>,
-) {
-    post.extend(posted.into_iter().map(|(to, msg)| (to, wrap(msg))));
+impl<D: Content + 'static> Seat<D> {
+    const MAJORITY: Wrap<Majority<D>, Self> =
+        Wrap { msg: SeatMsg::Majority, timer: |none: Infallible| match none {} };
+    const REGISTER: Wrap<Register<D>, Self> =
+        Wrap { msg: SeatMsg::Register, timer: |none: Infallible| match none {} };
 }
 
-impl<D: Content + 'static> Authority<D> for Seat<D> {
+impl<D: Content + 'static> Protocol for Seat<D> {
     type Msg = SeatMsg<D>;
+    type Timer = Infallible;
+    type Command = Proposal<D>;
+    type Event = Charter<D>;
+    type Stable = Infallible;
 
-    fn propose(
-        &mut self,
-        electorate: Electorate<'_>,
-        proposal: Proposal<D>,
-        post: &mut Vec<Post<SeatMsg<D>>>,
-    ) -> Option<Charter<D>> {
+    fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         match self {
-            Self::Majority(authority) => {
-                let mut posted = Vec::new();
-                let decided = authority.propose(electorate, proposal, &mut posted);
-                wrapped(posted, SeatMsg::Majority, post);
-                decided
-            }
-            Self::Register(authority) => {
-                let mut posted = Vec::new();
-                let decided = authority.propose(electorate, proposal, &mut posted);
-                wrapped(posted, SeatMsg::Register, post);
-                decided
-            }
+            Self::Majority(part) => cx.inner(Self::MAJORITY, |cx| part.on_start(cx)),
+            Self::Register(part) => cx.inner(Self::REGISTER, |cx| part.on_start(cx)),
         }
     }
 
-    fn on_message(
-        &mut self,
-        me: NodeId,
-        view: Option<&Charter<D>>,
-        from: NodeId,
-        msg: SeatMsg<D>,
-        post: &mut Vec<Post<SeatMsg<D>>>,
-    ) -> Option<Charter<D>> {
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, next: Proposal<D>) -> Result<(), Refusal> {
+        match self {
+            Self::Majority(part) => cx.inner(Self::MAJORITY, |cx| part.on_command(cx, next)),
+            Self::Register(part) => cx.inner(Self::REGISTER, |cx| part.on_command(cx, next)),
+        }
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: SeatMsg<D>) {
         match (self, msg) {
-            (Self::Majority(authority), SeatMsg::Majority(msg)) => {
-                let mut posted = Vec::new();
-                let decided = authority.on_message(me, view, from, msg, &mut posted);
-                wrapped(posted, SeatMsg::Majority, post);
-                decided
+            (Self::Majority(part), SeatMsg::Majority(msg)) => {
+                cx.inner(Self::MAJORITY, |cx| part.on_message(cx, from, msg));
             }
-            (Self::Register(authority), SeatMsg::Register(msg)) => {
-                let mut posted = Vec::new();
-                let decided = authority.on_message(me, view, from, msg, &mut posted);
-                wrapped(posted, SeatMsg::Register, post);
-                decided
+            (Self::Register(part), SeatMsg::Register(msg)) => {
+                cx.inner(Self::REGISTER, |cx| part.on_message(cx, from, msg));
             }
             // A message of the other kind comes from a node that was set up otherwise.
-            _ => None,
+            _ => cx.trace("foreign", &[("from", from.number().into())]),
+        }
+    }
+}
+
+impl<D: Content + 'static> Authority<D> for Seat<D> {
+    fn follow(&mut self, seat: Option<&Arc<Charter<D>>>) {
+        match self {
+            Self::Majority(part) => part.follow(seat),
+            Self::Register(part) => part.follow(seat),
         }
     }
 }

@@ -14,12 +14,13 @@
 //! senior one insists, with a higher ballot, and the other one yields, unless it does not reach the
 //! senior one at all.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 
-use quorate_core::{NodeId, NodeSet, ViewId};
+use quorate_core::{Ctx, Message, NodeId, NodeSet, Protocol, Refusal, ViewId};
 
-use super::authority::AuthorityMessage;
-use super::{Authority, Charter, Content, Electorate, Member, Post, Proposal};
+use super::{Authority, Charter, Content, Member, Proposal};
 
 /// The number of an attempt to decide; a later attempt has a larger one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -57,7 +58,11 @@ pub enum Step<D> {
     Refused(Ballot),
 }
 
-impl<D: Content> AuthorityMessage for MajorityMsg<D> {
+/// The kinds of messages of a majority.
+pub const MAJORITY_KINDS: [&str; 6] =
+    ["PREPARE", "PROMISE", "ACCEPT", "ACCEPTED", "REFUSED", "DECIDED"];
+
+impl<D: Content> Message for MajorityMsg<D> {
     fn kind(&self) -> &'static str {
         match self {
             Self::Ballot(.., Step::Prepare) => "PREPARE",
@@ -73,6 +78,8 @@ impl<D: Content> AuthorityMessage for MajorityMsg<D> {
 /// The authority's part at one member.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Majority<D> {
+    /// The view that this node has a seat in: there it has a vote.
+    seat: Option<Arc<Charter<D>>>,
     /// The number of the view that is to be decided on.
     deciding: ViewId,
     promised: Option<Ballot>,
@@ -96,7 +103,7 @@ struct Attempt<D> {
 
 impl<D> Default for Majority<D> {
     fn default() -> Self {
-        Self { deciding: ViewId(0), promised: None, accepted: None, attempt: None }
+        Self { seat: None, deciding: ViewId(0), promised: None, accepted: None, attempt: None }
     }
 }
 
@@ -111,62 +118,62 @@ impl<D: Content + 'static> Majority<D> {
     /// Turns to the view of this number, if it is later than the one it is about.
     fn turn_to(&mut self, id: ViewId) {
         if id > self.deciding {
-            *self = Self { deciding: id, ..Self::default() };
+            let seat = self.seat.take();
+            *self = Self { seat, deciding: id, ..Self::default() };
         }
     }
 
     /// Takes part in one's own attempt, as all members do. Its ballot is above all that it has
     /// promised.
-    fn begin(&mut self, me: NodeId, post: &mut Vec<Post<MajorityMsg<D>>>) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_mut()?;
+    fn begin(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Some(attempt) = &mut self.attempt else { return };
         let ballot = attempt.ballot;
         self.promised = Some(ballot);
-        attempt.promises.insert(me);
+        attempt.promises.insert(cx.me());
         attempt.found = self.accepted.clone();
-        let prepare = || MajorityMsg::Ballot(self.deciding, ballot, Step::Prepare);
-        post.extend(attempt.reach.iter().map(|node| (node, prepare())));
-        self.ask_to_accept(me, post)
+        for node in &attempt.reach {
+            cx.send(node, MajorityMsg::Ballot(self.deciding, ballot, Step::Prepare));
+        }
+        self.ask_to_accept(cx);
     }
 
     /// With enough promises, asks to accept what may have been decided, or else one's own.
-    fn ask_to_accept(
-        &mut self,
-        me: NodeId,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_mut()?;
+    fn ask_to_accept(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Some(attempt) = &mut self.attempt else { return };
         if attempt.accepts.is_some() || !is_quorum(&attempt.members, &attempt.promises) {
-            return None;
+            return;
         }
         if let Some((_, found)) = attempt.found.take() {
             attempt.next = found;
         }
-        self.accept_own(me, post)
+        self.accept_own(cx);
     }
 
-    fn accept_own(
-        &mut self,
-        me: NodeId,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_mut()?;
+    fn accept_own(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Some(attempt) = &mut self.attempt else { return };
         let Attempt { ballot, next, reach, accepts, .. } = attempt;
         // Since it began, this member may have promised somebody else not to.
         let may = self.promised.is_none_or(|promised| promised <= *ballot);
-        *accepts = Some([me].into_iter().filter(|_| may).collect());
+        *accepts = Some([cx.me()].into_iter().filter(|_| may).collect());
         if may {
             self.promised = Some(*ballot);
             self.accepted = Some((*ballot, next.clone()));
         }
-        let accept = || MajorityMsg::Ballot(self.deciding, *ballot, Step::Accept(next.clone()));
-        post.extend(reach.iter().map(|node| (node, accept())));
-        self.decided()
+        for node in reach.iter() {
+            let accept = Step::Accept(next.clone());
+            cx.send(node, MajorityMsg::Ballot(self.deciding, *ballot, accept));
+        }
+        self.tell(cx);
     }
 
-    fn decided(&self) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_ref()?;
-        let accepts = attempt.accepts.as_ref()?;
-        is_quorum(&attempt.members, accepts).then(|| attempt.next.clone())
+    /// Tells what is decided, if it is.
+    fn tell(&self, cx: &mut Ctx<'_, Self>) {
+        let Some(Attempt { members, next, accepts: Some(accepts), .. }) = &self.attempt else {
+            return;
+        };
+        if is_quorum(members, accepts) {
+            cx.emit(next.clone());
+        }
     }
 
     /// Promises or accepts, if nothing speaks against it; says so.
@@ -188,13 +195,12 @@ impl<D: Content + 'static> Majority<D> {
     /// one says so.
     fn vote(
         &mut self,
-        view: Option<&Charter<D>>,
         (id, ballot): (ViewId, Ballot),
         accept: Option<Charter<D>>,
     ) -> Option<MajorityMsg<D>> {
-        let view = view?;
+        let view = self.seat.as_ref()?;
         if view.id >= id {
-            return Some(MajorityMsg::Decided(view.clone()));
+            return Some(MajorityMsg::Decided(Charter::clone(view)));
         }
         if id.0.checked_sub(1) != Some(view.id.0) {
             return None;
@@ -207,14 +213,13 @@ impl<D: Content + 'static> Majority<D> {
     /// not count any more.
     fn count(
         &mut self,
-        me: NodeId,
+        cx: &mut Ctx<'_, Self>,
         from: NodeId,
         (id, ballot): (ViewId, Ballot),
         answer: Step<D>,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
+    ) {
         let current = (id == self.deciding).then_some(self.attempt.as_mut()).flatten();
-        let attempt = current.filter(|attempt| attempt.ballot == ballot)?;
+        let Some(attempt) = current.filter(|attempt| attempt.ballot == ballot) else { return };
         match answer {
             Step::Promise(accepted) => {
                 attempt.promises.insert(from);
@@ -223,49 +228,49 @@ impl<D: Content + 'static> Majority<D> {
                 if highest(&accepted) > highest(&attempt.found) {
                     attempt.found = accepted;
                 }
-                self.ask_to_accept(me, post)
+                self.ask_to_accept(cx);
             }
             Step::Accepted => {
-                attempt.accepts.as_mut()?.insert(from);
-                self.decided()
+                if let Some(accepts) = &mut attempt.accepts {
+                    accepts.insert(from);
+                    self.tell(cx);
+                }
             }
-            Step::Refused(promised) => self.on_refused(me, promised, post),
-            Step::Prepare | Step::Accept(_) => None,
+            Step::Refused(promised) => self.on_refused(cx, promised),
+            Step::Prepare | Step::Accept(_) => {}
         }
     }
 
     /// An attempt was refused: insist with a higher ballot, or yield to a more senior member.
-    fn on_refused(
-        &mut self,
-        me: NodeId,
-        promised: Ballot,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_mut()?;
-        let senior = promised.juniors >= attempt.ballot.juniors && promised.proposer != me;
+    fn on_refused(&mut self, cx: &mut Ctx<'_, Self>, promised: Ballot) {
+        let Some(attempt) = &mut self.attempt else { return };
+        let senior = promised.juniors >= attempt.ballot.juniors && promised.proposer != cx.me();
         if senior && attempt.reach.contains(promised.proposer) {
-            return None;
+            return;
         }
         let known = self.promised.map_or(promised.round, |mine| mine.round.max(promised.round));
         attempt.ballot.round = known.saturating_add(1);
         (attempt.promises, attempt.accepts) = (NodeSet::new(), None);
-        self.begin(me, post)
+        self.begin(cx);
     }
 }
 
-impl<D: Content + 'static> Authority<D> for Majority<D> {
+impl<D: Content + 'static> Protocol for Majority<D> {
     type Msg = MajorityMsg<D>;
+    type Timer = Infallible;
+    type Command = Proposal<D>;
+    type Event = Charter<D>;
+    type Stable = Infallible;
 
-    fn propose(
-        &mut self,
-        electorate: Electorate<'_>,
-        proposal: Proposal<D>,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        let Electorate { me, members } = electorate;
-        let Proposal { next, reach } = proposal;
+    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, it: Proposal<D>) -> Result<(), Refusal> {
+        let Proposal { next, reach } = it;
+        let me = cx.me();
+        let members = self.seat.as_ref().map_or(Vec::new(), |view| view.members.clone());
+        let rank = members.iter().position(|member| member.node == me);
+        let rank = rank.ok_or(Refusal::NotMember)?;
         self.turn_to(next.id);
-        let rank = members.iter().position(|member| member.node == me)?;
         let first = rank == 0 && self.promised.is_none();
         let round =
             self.promised.map_or(u32::from(!first), |promised| promised.round.saturating_add(1));
@@ -274,38 +279,46 @@ impl<D: Content + 'static> Authority<D> for Majority<D> {
             ballot: Ballot { round, juniors, proposer: me },
             next,
             reach,
-            members: members.to_vec(),
+            members,
             promises: NodeSet::new(),
             found: None,
             accepts: None,
         });
-        if first { self.accept_own(me, post) } else { self.begin(me, post) }
+        if first {
+            self.accept_own(cx);
+        } else {
+            self.begin(cx);
+        }
+        Ok(())
     }
 
-    fn on_message(
-        &mut self,
-        me: NodeId,
-        view: Option<&Charter<D>>,
-        from: NodeId,
-        msg: MajorityMsg<D>,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: MajorityMsg<D>) {
         let (id, ballot, step) = match msg {
             MajorityMsg::Ballot(id, ballot, step) => (id, ballot, step),
-            MajorityMsg::Decided(view) => return Some(view),
+            MajorityMsg::Decided(view) => return cx.emit(view),
         };
         let accept = match step {
             Step::Prepare => None,
             Step::Accept(next) => Some(next),
-            answer => return self.count(me, from, (id, ballot), answer, post),
+            answer => return self.count(cx, from, (id, ballot), answer),
         };
-        post.extend(self.vote(view, (id, ballot), accept).map(|msg| (from, msg)));
-        None
+        if let Some(answer) = self.vote((id, ballot), accept) {
+            cx.send(from, answer);
+        }
+    }
+}
+
+impl<D: Content + 'static> Authority<D> for Majority<D> {
+    fn follow(&mut self, seat: Option<&Arc<Charter<D>>>) {
+        self.seat = seat.cloned();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use quorate_core::{Effect, Input, Time};
+    use quorate_sim::Draw;
+
     use super::*;
     use crate::membership::Life;
 
@@ -326,31 +339,32 @@ mod tests {
     /// of promises is complete, it must not accept its own proposal: node 2 counts on that.
     #[test]
     fn a_proposer_keeps_the_promises_that_it_has_made_since() {
-        let view = charter(1, &[0, 1, 2, 3]);
+        let view = Arc::new(charter(1, &[0, 1, 2, 3]));
         let [first, second, me] = [0, 1, 2].map(NodeId::at);
         let mut majority = Majority::default();
-        let mut post = Vec::new();
+        majority.follow(Some(&view));
+        let hear = |majority: &mut Majority<()>, input| {
+            let mut effects = Vec::new();
+            let mut draw = Draw::new(1, 0);
+            let cx = &mut Ctx::new(me, Time::ZERO, &mut draw, &mut effects);
+            assert_eq!(majority.step(cx, input), Ok(()));
+            effects
+        };
         let proposal =
             Proposal { next: charter(2, &[2]), reach: [first, second].into_iter().collect() };
-        let electorate = Electorate { me, members: &view.members };
-        assert_eq!(majority.propose(electorate, proposal, &mut post), None);
+        hear(&mut majority, Input::Command(proposal));
         let Some(Attempt { ballot: mine, .. }) = majority.attempt.clone() else {
-            panic!("{post:?}")
+            panic!("{majority:?}")
         };
         let other = Ballot { round: mine.round, juniors: 3, proposer: second };
         let say = |ballot, step| MajorityMsg::Ballot(ViewId(2), ballot, step);
-        let mut hear = |majority: &mut Majority<()>, from, msg| {
-            post.clear();
-            let decided = majority.on_message(me, Some(&view), from, msg, &mut post);
-            (decided, post.clone())
-        };
-        let promise = say(other, Step::Promise(None));
-        let answer = hear(&mut majority, second, say(other, Step::Prepare));
-        assert_eq!(answer, (None, [(second, promise)].into()));
-        let accept = say(mine, Step::Accept(charter(2, &[2])));
-        let asked = hear(&mut majority, first, say(mine, Step::Promise(None)));
-        assert_eq!(asked, (None, [(first, accept.clone()), (second, accept)].into()));
+        let from = |from, msg| Input::Message { from, msg };
+        let answer = hear(&mut majority, from(second, say(other, Step::Prepare)));
+        assert_eq!(answer, [Effect::Send { to: second, msg: say(other, Step::Promise(None)) }]);
+        let accept = || say(mine, Step::Accept(charter(2, &[2])));
+        let asked = hear(&mut majority, from(first, say(mine, Step::Promise(None))));
+        assert_eq!(asked, [first, second].map(|to| Effect::Send { to, msg: accept() }));
         assert_eq!((majority.promised, majority.accepted.clone()), (Some(other), None));
-        assert_eq!(hear(&mut majority, first, say(mine, Step::Accepted)), (None, Vec::new()));
+        assert_eq!(hear(&mut majority, from(first, say(mine, Step::Accepted))), []);
     }
 }

@@ -5,12 +5,12 @@
 //! of failure, by design: it must not crash. Any part of the group that reaches it may go on, so a
 //! group that is cut in two goes on where it is asked first.
 
-use alloc::vec::Vec;
+use alloc::sync::Arc;
+use core::convert::Infallible;
 
-use quorate_core::NodeId;
+use quorate_core::{Ctx, Message, NodeId, Protocol, Refusal};
 
-use super::authority::AuthorityMessage;
-use super::{Authority, Charter, Content, Electorate, Post, Proposal};
+use super::{Authority, Charter, Content, Proposal};
 
 /// The authority's part at one node; at one node it is the register.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -31,7 +31,7 @@ pub enum RegisterMsg<D> {
     Decided(Charter<D>),
 }
 
-impl<D: Content> AuthorityMessage for RegisterMsg<D> {
+impl<D: Content> Message for RegisterMsg<D> {
     fn kind(&self) -> &'static str {
         match self {
             Self::Propose(_) => "PROPOSE",
@@ -47,37 +47,36 @@ impl<D> Register<D> {
     }
 }
 
-impl<D: Content + 'static> Authority<D> for Register<D> {
+impl<D: Content + 'static> Protocol for Register<D> {
     type Msg = RegisterMsg<D>;
+    type Timer = Infallible;
+    type Command = Proposal<D>;
+    type Event = Charter<D>;
+    type Stable = Infallible;
 
-    fn propose(
-        &mut self,
-        _: Electorate<'_>,
-        proposal: Proposal<D>,
-        post: &mut Vec<Post<RegisterMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        post.push((self.home, RegisterMsg::Propose(proposal.next)));
-        None
+    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, it: Proposal<D>) -> Result<(), Refusal> {
+        cx.send(self.home, RegisterMsg::Propose(it.next));
+        Ok(())
     }
 
-    fn on_message(
-        &mut self,
-        me: NodeId,
-        _: Option<&Charter<D>>,
-        from: NodeId,
-        msg: RegisterMsg<D>,
-        post: &mut Vec<Post<RegisterMsg<D>>>,
-    ) -> Option<Charter<D>> {
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: RegisterMsg<D>) {
         match msg {
-            RegisterMsg::Propose(next) if me == self.home => {
+            RegisterMsg::Propose(next) if cx.me() == self.home => {
                 if next.id.0 == self.held.id.0 + 1 {
                     self.held = next;
                 }
-                post.push((from, RegisterMsg::Decided(self.held.clone())));
-                None
+                cx.send(from, RegisterMsg::Decided(self.held.clone()));
             }
-            RegisterMsg::Decided(view) if from == self.home => Some(view),
-            RegisterMsg::Propose(_) | RegisterMsg::Decided(_) => None,
+            RegisterMsg::Decided(view) if from == self.home => cx.emit(view),
+            RegisterMsg::Propose(_) | RegisterMsg::Decided(_) => {
+                cx.trace("foreign", &[("from", from.number().into())]);
+            }
         }
     }
+}
+
+impl<D: Content + 'static> Authority<D> for Register<D> {
+    fn follow(&mut self, _: Option<&Arc<Charter<D>>>) {}
 }
