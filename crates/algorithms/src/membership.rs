@@ -39,7 +39,9 @@
 
 mod authority;
 mod change;
+mod doubts;
 mod hall;
+mod joining;
 mod lives;
 mod majority;
 mod register;
@@ -47,11 +49,11 @@ mod seats;
 mod tenant;
 mod words;
 
-pub use authority::{Authority, Proposal, Seat, SeatMsg};
-pub use hall::{Founding, Hall};
-pub use majority::{Ballot, MAJORITY_KINDS, Majority, MajorityMsg, Step};
+pub use authority::{Authority, Proposal, Seat, SeatMsg, SeatRecord};
+pub use hall::{Founding, Hall, Pace};
+pub use majority::{Ballot, Ledger, MAJORITY_KINDS, Majority, MajorityMsg, Retry, Step};
 pub use register::{Register, RegisterMsg};
 pub use tenant::{
-    Agreed, Ask, Beginning, Content, Deciding, Exit, Report, Seating, State, Tenant, Terms,
+    Agreed, Ask, Beginning, Content, Deciding, Exit, Origin, Report, Seating, State, Tenant, Terms,
 };
-pub use words::{Charter, KINDS, Life, Member, Msg, Notice, Timer};
+pub use words::{Charter, KINDS, Life, Member, Msg, Notice, Piece, Timer, Wish};

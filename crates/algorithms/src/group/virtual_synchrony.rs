@@ -97,7 +97,7 @@ use quorate_core::{
 };
 
 use super::{Command, Event, Group, History, Ordering, Promise, TotalBy, Views, Wish};
-use crate::membership::{Charter, Founding, Hall, Register, Seat};
+use crate::membership::{Charter, Founding, Hall, Majority, Pace, Register, Seat, SeatRecord};
 use change::Exchange;
 use options::OPTIONS;
 pub use options::{By, Config};
@@ -182,19 +182,30 @@ impl Algorithm for VirtualSynchrony {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, setup, config, incarnation, .. } = boot;
+        let Boot { me, setup, config, incarnation, stable, .. } = boot;
         let members = &setup.members;
         let mut everybody = boot.neighbours.iter().collect::<NodeSet>();
         everybody.insert(me);
         let authority = match config.authority {
-            By::Majority => Seat::Majority(Box::default()),
+            By::Majority => {
+                let kept = match stable {
+                    Some(SeatRecord::Majority(ledger)) => Some(ledger),
+                    _ => None,
+                };
+                Seat::Majority(Box::new(Majority::new(config.patience, kept)))
+            }
             By::Register => {
                 let home = everybody.iter().last().unwrap_or(me);
                 everybody.remove(home);
-                Seat::Register(Box::new(Register::new(home, Charter::founding(members))))
+                let kept = match stable {
+                    Some(SeatRecord::Register(view)) => Some(view),
+                    _ => None,
+                };
+                Seat::Register(Box::new(Register::new(home, Charter::founding(members), kept)))
             }
         };
-        let founding = Founding { me, boot: incarnation, everybody, founders: members };
+        let pace = config.patience.map(|patience| Pace { patience, ..Pace::default() });
+        let founding = Founding { me, boot: incarnation, everybody, founders: members, pace };
         Self::new(founding, authority, Messages::new(config.clone(), setup.total))
     }
 }

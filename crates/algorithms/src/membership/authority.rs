@@ -1,12 +1,11 @@
 //! Who decides which view follows which.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
-use core::convert::Infallible;
 
-use quorate_core::{Ctx, Message, NodeId, NodeSet, Protocol, Refusal, Wrap};
+use quorate_core::{Ctx, Effect, Message, NodeId, NodeSet, Protocol, Refusal};
 
-use super::{Charter, Content, Majority, MajorityMsg, Register, RegisterMsg};
+use super::majority::Retry;
+use super::{Charter, Content, Ledger, Majority, MajorityMsg, Register, RegisterMsg};
 
 /// A view that somebody would have follow.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -20,14 +19,16 @@ pub struct Proposal<D> {
 /// Decides which view follows which: one register that is compared and set.
 ///
 /// It is a part: its commands are proposals, and it tells what was decided to nodes that proposed
-/// something. For each number at most one view is ever told, at any node and by whatever proposal:
+/// something. What it must not forget it persists, so that a node that comes up again is the same
+/// voter as before, though it is no member any more. For each number at most one view is ever told, at any node and by whatever proposal:
 /// that is all that halls rely on, so a consensus engine fits in here as well as the two that stand
 /// beside.
-pub trait Authority<D>:
-    Protocol<Command = Proposal<D>, Event = Charter<D>, Stable = Infallible>
-{
-    /// This node has taken a seat in a view, or lost the one that it had.
-    fn follow(&mut self, seat: Option<&Arc<Charter<D>>>);
+pub trait Authority<D>: Protocol<Command = Proposal<D>, Event = Charter<D>> {
+    /// This node knows of this view and of no later one.
+    fn follow(&mut self, view: &Charter<D>);
+
+    /// The view that this node knew of when it last persisted something.
+    fn recalled(&self) -> Option<&Charter<D>>;
 }
 
 /// The authority of a run, chosen when it begins.
@@ -37,6 +38,16 @@ pub enum Seat<D> {
     Majority(Box<Majority<D>>),
     /// A process of its own.
     Register(Box<Register<D>>),
+}
+
+/// What a [`Seat`] persists.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum SeatRecord<D> {
+    /// Of a majority.
+    Majority(Ledger<D>),
+    /// Of a register.
+    Register(Charter<D>),
 }
 
 /// What parts of a [`Seat`] send each other.
@@ -58,53 +69,88 @@ impl<D: Content + 'static> Message for SeatMsg<D> {
     }
 }
 
-impl<D: Content + 'static> Seat<D> {
-    const MAJORITY: Wrap<Majority<D>, Self> =
-        Wrap { msg: SeatMsg::Majority, timer: |none: Infallible| match none {} };
-    const REGISTER: Wrap<Register<D>, Self> =
-        Wrap { msg: SeatMsg::Register, timer: |none: Infallible| match none {} };
+/// An effect of a part as one of its [`Seat`].
+fn lifted<C, D>(
+    effect: Effect<C>,
+    msg: fn(C::Msg) -> SeatMsg<D>,
+    stable: fn(C::Stable) -> SeatRecord<D>,
+) -> Effect<Seat<D>>
+where
+    C: Protocol<Timer = Retry, Event = Charter<D>>,
+    D: Content + 'static,
+{
+    match effect {
+        Effect::Send { to, msg: it } => Effect::Send { to, msg: msg(it) },
+        Effect::Multicast { to, msg: it } => Effect::Multicast { to, msg: msg(it) },
+        Effect::SetTimer { timer, after } => Effect::SetTimer { timer, after },
+        Effect::CancelTimer(timer) => Effect::CancelTimer(timer),
+        Effect::Persist(it) => Effect::Persist(stable(it)),
+        Effect::Emit(view) => Effect::Emit(view),
+    }
+}
+
+fn as_majority<D: Content + 'static>(effect: Effect<Majority<D>>) -> Option<Effect<Seat<D>>> {
+    Some(lifted(effect, SeatMsg::Majority, SeatRecord::Majority))
+}
+
+fn as_register<D: Content + 'static>(effect: Effect<Register<D>>) -> Option<Effect<Seat<D>>> {
+    Some(lifted(effect, SeatMsg::Register, SeatRecord::Register))
 }
 
 impl<D: Content + 'static> Protocol for Seat<D> {
     type Msg = SeatMsg<D>;
-    type Timer = Infallible;
+    type Timer = Retry;
     type Command = Proposal<D>;
     type Event = Charter<D>;
-    type Stable = Infallible;
+    type Stable = SeatRecord<D>;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         match self {
-            Self::Majority(part) => cx.inner(Self::MAJORITY, |cx| part.on_start(cx)),
-            Self::Register(part) => cx.inner(Self::REGISTER, |cx| part.on_start(cx)),
+            Self::Majority(part) => cx.mapped(&mut as_majority, |cx| part.on_start(cx)),
+            Self::Register(part) => cx.mapped(&mut as_register, |cx| part.on_start(cx)),
         }
     }
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, next: Proposal<D>) -> Result<(), Refusal> {
         match self {
-            Self::Majority(part) => cx.inner(Self::MAJORITY, |cx| part.on_command(cx, next)),
-            Self::Register(part) => cx.inner(Self::REGISTER, |cx| part.on_command(cx, next)),
+            Self::Majority(part) => cx.mapped(&mut as_majority, |cx| part.on_command(cx, next)),
+            Self::Register(part) => cx.mapped(&mut as_register, |cx| part.on_command(cx, next)),
         }
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: SeatMsg<D>) {
         match (self, msg) {
             (Self::Majority(part), SeatMsg::Majority(msg)) => {
-                cx.inner(Self::MAJORITY, |cx| part.on_message(cx, from, msg));
+                cx.mapped(&mut as_majority, |cx| part.on_message(cx, from, msg));
             }
             (Self::Register(part), SeatMsg::Register(msg)) => {
-                cx.inner(Self::REGISTER, |cx| part.on_message(cx, from, msg));
+                cx.mapped(&mut as_register, |cx| part.on_message(cx, from, msg));
             }
             // A message of the other kind comes from a node that was set up otherwise.
             _ => cx.trace("foreign", &[("from", from.number().into())]),
         }
     }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Retry) {
+        match self {
+            Self::Majority(part) => cx.mapped(&mut as_majority, |cx| part.on_timer(cx, timer)),
+            Self::Register(part) => cx.mapped(&mut as_register, |cx| part.on_timer(cx, timer)),
+        }
+    }
 }
 
 impl<D: Content + 'static> Authority<D> for Seat<D> {
-    fn follow(&mut self, seat: Option<&Arc<Charter<D>>>) {
+    fn follow(&mut self, view: &Charter<D>) {
         match self {
-            Self::Majority(part) => part.follow(seat),
-            Self::Register(part) => part.follow(seat),
+            Self::Majority(part) => part.follow(view),
+            Self::Register(part) => part.follow(view),
+        }
+    }
+
+    fn recalled(&self) -> Option<&Charter<D>> {
+        match self {
+            Self::Majority(part) => part.recalled(),
+            Self::Register(part) => part.recalled(),
         }
     }
 }

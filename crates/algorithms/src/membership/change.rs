@@ -8,46 +8,68 @@ use quorate_core::{Ctx, NodeId, NodeSet, Protocol, ViewId};
 
 use super::hall::{Hall, Standing};
 use super::tenant::{Agreed, Ask, Report};
-use super::{Charter, Member, Notice, Proposal, Tenant};
+use super::{Charter, Member, Notice, Piece, Proposal, Tenant};
 
 /// A change that this node coordinates.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Lead<R> {
     round: u32,
-    /// Who has not answered yet.
+    /// Who has not answered yet, or not all of it.
     silent: NodeSet,
-    /// Who has, and what.
-    answers: BTreeMap<NodeId, Option<R>>,
+    /// Who has answered, or has begun to: what, in pieces; nothing if it never got the state.
+    answers: BTreeMap<NodeId, Option<Vec<R>>>,
     /// Has the authority been asked?
     proposed: bool,
 }
 
+impl<R> Lead<R> {
+    fn counts_on(&self, node: NodeId) -> bool {
+        self.silent.contains(node) || self.answers.contains_key(&node)
+    }
+}
+
 impl<T: Tenant> Hall<T> {
-    /// The most senior member that works; one that wants to leave only if all do.
+    /// The most senior member of those who work and reach each other; one that wants to leave only
+    /// if all do.
     pub(super) fn coordinator(&self) -> Option<NodeId> {
-        let working = || self.view.members.iter().filter(|member| self.lives.works(member));
-        let staying = working().find(|member| !self.lives.leaves(member));
-        staying.or_else(|| working().next()).map(|member| member.node)
+        let part = self.lives.part(&self.view);
+        let staying = part.iter().find(|member| !self.lives.leaves(member));
+        staying.or(part.first()).map(|member| member.node)
     }
 
     fn change_is_due(&self) -> bool {
-        let out = |member: &Member| !self.lives.works(member) || self.lives.leaves(member);
-        self.view.members.iter().any(out) || self.lives.newcomers(&self.view).next().is_some()
+        let part = self.lives.part(&self.view);
+        let out = |member: &Member| !part.contains(member) || self.lives.leaves(member);
+        self.view.members.iter().any(out) || !self.lives.admitted(&self.view, &part).is_empty()
     }
 
-    /// Begins a change, if one is due and it is mine to do.
+    /// Begins a change, if one is due and it is mine to do; or begins it anew, if somebody who is
+    /// asked in it does not reach somebody else.
     pub(super) fn consider(&mut self, cx: &mut Ctx<'_, Self>) {
-        let mine = self.is_member() && self.coordinator() == Some(self.me);
-        if mine && self.lead.is_none() && self.change_is_due() {
+        if !self.is_member() {
+            return self.found_anew(cx);
+        }
+        let due = match &self.lead {
+            None => self.coordinator() == Some(self.me) && self.change_is_due(),
+            Some(lead) => !self.is_whole(lead),
+        };
+        if due {
             self.lead(cx);
         }
     }
 
-    /// A member that took part in a change is gone: begin again without it, or begin.
+    /// Do all who are asked in a change still work and reach each other?
+    fn is_whole(&self, lead: &Lead<Report<T>>) -> bool {
+        let part = self.lives.part(&self.view);
+        let mut asked = lead.silent.iter().chain(lead.answers.keys().copied());
+        asked.all(|node| part.iter().any(|member| member.node == node))
+    }
+
+    /// A life of a node is over: begin again without it, or begin.
     pub(super) fn without(&mut self, cx: &mut Ctx<'_, Self>, gone: NodeId) {
-        let counted_on =
-            |lead: &Lead<Report<T>>| lead.silent.contains(gone) || lead.answers.contains_key(&gone);
-        if self.lead.as_ref().is_some_and(counted_on) {
+        // Whoever came up again has a vote, and does not know what it was asked before.
+        let votes = self.view.rank(gone).is_some() && !self.lives.down.contains(gone);
+        if self.lead.as_ref().is_some_and(|lead| lead.counts_on(gone) || votes) {
             self.lead(cx);
         } else {
             self.consider(cx);
@@ -58,9 +80,9 @@ impl<T: Tenant> Hall<T> {
     pub(super) fn lead(&mut self, cx: &mut Ctx<'_, Self>) {
         cx.trace("lead the change", &[("of view", self.view.id.0), ("round", self.rounds.into())]);
         self.stopped = true;
-        let works = |member: &&Member| member.node != self.me && self.lives.works(member);
-        let silent = self.view.members.iter().filter(works).map(|member| member.node);
-        let silent: NodeSet = silent.collect();
+        let part = self.lives.part(&self.view);
+        let others = part.iter().map(|member| member.node).filter(|&node| node != self.me);
+        let silent: NodeSet = others.collect();
         let round = self.rounds;
         self.rounds += 1;
         let answers = BTreeMap::new();
@@ -90,13 +112,13 @@ impl<T: Tenant> Hall<T> {
             cx.trace("answer without state", &[("to", from.number().into())]);
             // From now on the state of this view comes too late.
             self.stopped = true;
-            self.answer(cx, from, round, None);
+            self.answer(cx, from, round, Vec::new());
         } else {
             self.stopped = true;
             self.inside(cx, T::stop);
             let report = self.tenant.report(ask);
             cx.trace("stop and report", &[("to", from.number().into())]);
-            self.answer(cx, from, round, Some(report));
+            self.answer(cx, from, round, report);
         }
     }
 
@@ -105,19 +127,18 @@ impl<T: Tenant> Hall<T> {
         cx: &mut Ctx<'_, Self>,
         coordinator: NodeId,
         round: u32,
-        report: Option<Report<T>>,
+        report: Vec<Report<T>>,
     ) {
-        let joiners = self.lives.newcomers(&self.view).collect();
+        let joiners = self.lives.newcomers(&self.view).cloned().collect();
+        let mut unreached = self.lives.unreached.clone();
+        // Whoever asks is heard.
+        unreached.remove(coordinator);
         let view = self.view.id;
-        self.send(cx, coordinator, Notice::FlushOk { view, round, report, joiners });
-    }
-
-    /// Others know of wishes to join that have not come here yet.
-    pub(super) fn pass_over_reborn(&mut self, cx: &mut Ctx<'_, Self>, joiners: Vec<Member>) {
-        for joiner in joiners {
-            if self.note_joiner(joiner) {
-                self.without(cx, joiner.node);
-            }
+        let mut pieces = Piece::all(report);
+        let report = pieces.next();
+        self.send(cx, coordinator, Notice::FlushOk { view, round, report, joiners, unreached });
+        for piece in pieces {
+            self.send(cx, coordinator, Notice::Report { view, round, piece });
         }
     }
 
@@ -126,23 +147,55 @@ impl<T: Tenant> Hall<T> {
         cx: &mut Ctx<'_, Self>,
         from: NodeId,
         answered: (ViewId, u32),
-        report: Option<Report<T>>,
+        report: Option<Piece<Report<T>>>,
+        unreached: NodeSet,
     ) {
         let here = self.view.id;
         let lead = self.lead.as_mut().filter(|lead| (here, lead.round) == answered);
-        match lead.filter(|lead| lead.silent.contains(from)) {
-            Some(lead) => {
+        let Some(lead) = lead.filter(|lead| lead.silent.contains(from)) else {
+            cx.trace("stale", &[("from", from.number().into())]);
+            return self.show_if_out(cx, from, answered.0);
+        };
+        self.lives.doubt(from, unreached);
+        match report {
+            Some(piece) => {
+                lead.answers.insert(from, Some(Vec::new()));
+                self.on_report(cx, from, answered, piece);
+            }
+            None => {
+                lead.answers.insert(from, None);
                 lead.silent.remove(from);
-                lead.answers.insert(from, report);
                 self.gather(cx);
             }
-            None => cx.trace("stale", &[("from", from.number().into())]),
+        }
+    }
+
+    /// A piece of a report; with the last one its sender has answered.
+    pub(super) fn on_report(
+        &mut self,
+        cx: &mut Ctx<'_, Self>,
+        from: NodeId,
+        answered: (ViewId, u32),
+        piece: Piece<Report<T>>,
+    ) {
+        let here = self.view.id;
+        let lead = self.lead.as_mut().filter(|lead| (here, lead.round) == answered);
+        let lead = lead.filter(|lead| lead.silent.contains(from));
+        let Some(lead) = lead else { return cx.trace("stale", &[("from", from.number().into())]) };
+        let Some(Some(pieces)) = lead.answers.get_mut(&from) else { return };
+        pieces.push(piece.content);
+        if piece.rest == 0 {
+            lead.silent.remove(from);
+            self.gather(cx);
         }
     }
 
     /// With all answers in, the tenants exchange what some of them lack.
     fn gather(&mut self, cx: &mut Ctx<'_, Self>) {
         let Some(lead) = self.lead.as_ref().filter(|lead| lead.silent.is_empty()) else { return };
+        if !self.is_whole(lead) {
+            return self.lead(cx);
+        }
         let rank = |node: NodeId| self.rank(node).map(NodeId::at);
         let reports = lead.answers.iter();
         let reports = reports.filter_map(|(node, report)| Some((rank(*node)?, report.clone()?)));
@@ -161,11 +214,21 @@ impl<T: Tenant> Hall<T> {
         lead.proposed = true;
         let next = self.next_view(agreed);
         cx.trace("propose", &[("view", next.id.0), ("members", next.members.len() as u64)]);
-        let reach = self.lead.iter().flat_map(|lead| lead.answers.keys().copied()).collect();
+        self.propose(cx, Proposal { next, reach: self.voters() });
+    }
+
+    pub(super) fn propose(&mut self, cx: &mut Ctx<'_, Self>, proposal: Proposal<Agreed<T>>) {
         self.decide(cx, |part, cx| {
-            let taken = part.on_command(cx, Proposal { next, reach });
-            debug_assert_eq!(taken, Ok(()), "who coordinates has a seat");
+            let taken = part.on_command(cx, proposal);
+            debug_assert_eq!(taken, Ok(()), "who proposes has a vote");
         });
+    }
+
+    /// Everybody else who has a vote on the view that follows: also those who came up again, and
+    /// those who will be left out.
+    pub(super) fn voters(&self) -> NodeSet {
+        let others = self.view.others(self.me);
+        others.iter().filter(|node| !self.lives.down.contains(*node)).collect()
     }
 
     /// The view that I would have follow: who has the state by seniority, then newcomers.
@@ -178,16 +241,16 @@ impl<T: Tenant> Hall<T> {
             member.node == self.me || matches!(answer(member.node), Some(Some(_)))
         };
         let mut members: Vec<Member> = old.clone().filter(stateful).copied().collect();
-        let waiting = old.filter(|member| matches!(answer(member.node), Some(None))).copied();
-        let newcomers: Vec<Member> = waiting.chain(self.lives.newcomers(&self.view)).collect();
-        let fresh = newcomers.iter().map(|member| member.node).collect();
+        let settled = members.len();
+        members.extend(old.filter(|member| matches!(answer(member.node), Some(None))));
+        members.extend(self.lives.admitted(&self.view, &members));
+        let fresh = members[settled..].iter().map(|member| member.node).collect();
         let departed = |member: &&Member| {
             let asked = member.node == self.me || answer(member.node).is_some();
             asked && self.lives.leaves(member)
         };
         let departed =
             self.view.members.iter().filter(departed).map(|member| member.node).collect();
-        members.extend(newcomers);
         Charter { id: ViewId(self.view.id.0 + 1), members, fresh, departed, agreed: Some(agreed) }
     }
 

@@ -2,16 +2,15 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::convert::Infallible;
 
 use quorate_core::{
-    Ctx, Effect, Listens, Liveness, NodeId, NodeSet, Protocol, Refusal, ViewId, Wrap,
+    Ctx, Effect, Listens, Liveness, NodeId, NodeSet, Protocol, Refusal, Span, ViewId,
 };
 
 use super::change::Lead;
 use super::lives::Lives;
-use super::tenant::{Agreed, Beginning, Deciding, Report, Seating};
-use super::{Authority, Charter, Life, Member, Msg, Notice, Tenant, Timer};
+use super::tenant::{Agreed, Beginning, Deciding, Origin, Report, Seating, State};
+use super::{Authority, Charter, Life, Member, Msg, Notice, Proposal, Tenant, Timer};
 
 /// How many messages of later views are kept.
 const EARLY_MAX: usize = 65_536;
@@ -41,6 +40,39 @@ pub struct Hall<T: Tenant> {
     early: Vec<(NodeId, ViewId, T::Msg)>,
     /// The user wishes to leave as soon as the tenant is idle.
     pub(super) leaving: bool,
+    pub(super) pace: Option<Pace>,
+    /// How often this node has asked to join in this life.
+    pub(super) attempt: u32,
+    /// The timer for asking again is set, and was so often before.
+    pub(super) asking: Option<u32>,
+    /// The timer for telling whom this node does not reach is set.
+    pub(super) doubting: bool,
+    /// What has come of the state that this node waits for.
+    pub(super) told: Vec<State<T>>,
+    /// The view that this node would have follow one in which nobody is left.
+    pub(super) anew: Option<Proposal<Agreed<T>>>,
+}
+
+/// How long a node waits before it asks again, or tells the others of its doubts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Pace {
+    /// How long at first. Longer than it takes to notice and repair a crash.
+    pub patience: Span,
+    /// After so many times nobody is asked again before something is heard of somebody.
+    pub tries_max: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { patience: Span::units(20), tries_max: 8 }
+    }
+}
+
+impl Pace {
+    /// How long a node waits after having asked so often in vain.
+    pub(super) fn after(self, tries: u32) -> Span {
+        self.patience.times(1 << tries.min(5))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -66,23 +98,27 @@ pub struct Founding<'a> {
     pub everybody: NodeSet,
     /// Who is a member of the first view.
     pub founders: &'a NodeSet,
+    /// How long it waits; without, it asks once, and keeps its doubts to itself.
+    pub pace: Option<Pace>,
 }
 
 impl<T: Tenant> Hall<T> {
-    /// A node of a hall. One that comes up again is no member, whatever it was before.
+    /// A node of a hall. One that comes up again is no member, whatever it was before, but it knows
+    /// of the view that its authority recalls.
     pub fn new(founding: Founding<'_>, authority: Deciding<T>, tenant: T) -> Self {
-        let Founding { me, boot, everybody, founders } = founding;
+        let Founding { me, boot, everybody, founders, pace } = founding;
         let standing = match (boot, founders.contains(me)) {
             (0, true) => Standing::Member,
             (0, false) => Standing::Outside,
             _ => Standing::Joining,
         };
+        let recalled = authority.recalled().cloned();
         let mut hall = Self {
             me,
             life: Life { boot, stay: 0 },
             standing,
-            view: Arc::new(Charter::founding(founders)),
-            lives: Lives::new(everybody),
+            view: Arc::new(recalled.unwrap_or_else(|| Charter::founding(founders))),
+            lives: Lives::new(me, everybody),
             stopped: false,
             rounds: 0,
             lead: None,
@@ -92,8 +128,14 @@ impl<T: Tenant> Hall<T> {
             members: Arc::new([]),
             early: Vec::new(),
             leaving: false,
+            pace,
+            attempt: 0,
+            asking: None,
+            doubting: false,
+            told: Vec::new(),
+            anew: None,
         };
-        hall.follow();
+        hall.authority.follow(&hall.view);
         hall
     }
 
@@ -186,30 +228,34 @@ impl<T: Tenant> Hall<T> {
         cx.mapped_as(me, &mut map, |cx| run(tenant, cx))
     }
 
-    const AUTHORITY: Wrap<Deciding<T>, Self> = Wrap {
-        msg: |msg| Msg::Membership(Notice::Authority(msg)),
-        timer: |timer| Timer::Authority(timer),
-    };
-
     /// Runs the authority, and announces what it has decided.
     pub(super) fn decide(
         &mut self,
         cx: &mut Ctx<'_, Self>,
         run: impl FnOnce(&mut Deciding<T>, &mut Ctx<'_, Deciding<T>>),
     ) {
-        self.follow();
         let mut decided = Vec::new();
+        let wrap = |msg| Msg::Membership(Notice::Authority(msg));
+        let mut map = |effect: Effect<Deciding<T>>| {
+            Some(match effect {
+                Effect::Send { to, msg } => Effect::Send { to, msg: wrap(msg) },
+                Effect::Multicast { to, msg } => Effect::Multicast { to, msg: wrap(msg) },
+                Effect::SetTimer { timer, after } => {
+                    Effect::SetTimer { timer: Timer::Authority(timer), after }
+                }
+                Effect::CancelTimer(timer) => Effect::CancelTimer(Timer::Authority(timer)),
+                Effect::Persist(record) => Effect::Persist(record),
+                Effect::Emit(view) => {
+                    decided.push(view);
+                    return None;
+                }
+            })
+        };
         let authority = &mut self.authority;
-        cx.lower(Self::AUTHORITY, &mut decided, |cx| run(authority, cx));
+        cx.mapped(&mut map, |cx| run(authority, cx));
         for view in decided {
             self.decided(cx, view);
         }
-    }
-
-    /// Tells the authority where this node has a seat.
-    fn follow(&mut self) {
-        let seated = matches!(self.standing, Standing::Member | Standing::Waiting);
-        self.authority.follow(Some(&self.view).filter(|_| seated));
     }
 
     pub(super) fn rank(&self, node: NodeId) -> Option<usize> {
@@ -228,13 +274,13 @@ impl<T: Tenant> Hall<T> {
     }
 
     /// Begins the tenant in the view that this node is a member of now.
-    pub(super) fn begin(&mut self, cx: &mut Ctx<'_, Self>, state: Option<super::tenant::State<T>>) {
+    pub(super) fn begin(&mut self, cx: &mut Ctx<'_, Self>, origin: Origin<State<T>>) {
         let view = self.view.clone();
         (self.begun, self.members) = (view.id, view.nodes());
         let members = self.members.clone();
         let rank = view.rank(self.me).unwrap_or(0);
         self.inside(cx, |tenant, cx| {
-            tenant.begin(cx, Beginning { view: &view, members: &members, rank, state });
+            tenant.begin(cx, Beginning { view: &view, members: &members, rank, origin });
         });
     }
 
@@ -246,23 +292,41 @@ impl<T: Tenant> Hall<T> {
     }
 
     fn on_inside(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, view: ViewId, msg: T::Msg) {
-        if view > self.begun && self.early.len() < EARLY_MAX {
-            cx.trace("keep for a later view", &[("view", view.0)]);
-            self.early.push((from, view, msg));
-            return;
+        if view > self.begun {
+            return self.keep(cx, from, view, msg);
         }
         match self.rank(from).filter(|_| view == self.begun) {
             Some(rank) => {
                 self.inside(cx, |tenant, cx| tenant.on_message(cx, NodeId::at(rank), msg));
                 self.conclude(cx);
             }
-            None => cx.trace("stale", &[("view", view.0)]),
+            None => {
+                cx.trace("stale", &[("view", view.0)]);
+                self.show_if_out(cx, from, view);
+            }
         }
+    }
+
+    /// Keeps a message of a later view. If there are too many, this node cannot follow: it says so
+    /// and starts over, and what is lost was for a life that is over.
+    fn keep(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, view: ViewId, msg: T::Msg) {
+        if self.standing == Standing::Outside {
+            return cx.trace("stale", &[("view", view.0)]);
+        }
+        if self.early.len() < EARLY_MAX {
+            cx.trace("keep for a later view", &[("view", view.0)]);
+            self.early.push((from, view, msg));
+            return;
+        }
+        cx.trace("cannot follow", &[("view", view.0)]);
+        cx.tally("early messages given up", self.early.len() as u64);
+        self.early.clear();
+        self.resign(cx);
     }
 
     fn on_notice(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, notice: Notice<T::Terms>) {
         match notice {
-            Notice::Join(joiner) => self.on_join(cx, from, joiner),
+            Notice::Join(wish) => self.on_join(cx, from, wish),
             Notice::Leave(life) => self.on_leave(cx, from, life),
             Notice::Flush { view, .. } | Notice::View { view, .. }
                 if !view.is_plausible(&self.lives.everybody) =>
@@ -270,17 +334,22 @@ impl<T: Tenant> Hall<T> {
                 cx.trace("stray number", &[("view", view.id.0)]);
             }
             Notice::Flush { round, view, ask } => self.on_flush(cx, from, round, view, ask),
-            Notice::FlushOk { view, round, report, joiners } => {
+            Notice::FlushOk { view, round, report, joiners, unreached } => {
                 self.pass_over_reborn(cx, joiners);
-                self.on_flush_ok(cx, from, (view, round), report);
+                self.on_flush_ok(cx, from, (view, round), report, unreached);
             }
+            Notice::Report { view, round, piece } => self.on_report(cx, from, (view, round), piece),
             Notice::View { view, state } => {
                 self.hear_of(cx, &view, state);
                 self.disown(cx, &view);
             }
+            Notice::State { view, piece } => self.on_state(cx, view, piece),
+            Notice::Doubt { view, unreached } => self.on_doubt(cx, from, view, unreached),
+            Notice::Out(life) => self.on_out(cx, life),
             Notice::Gone(life) => {
                 cx.trace("note a life that is over", &[("of", from.number().into())]);
                 self.lives.end(Member { node: from, life });
+                self.give_up_waiting(cx);
                 self.without(cx, from);
             }
             Notice::Authority(msg) => self.decide(cx, |part, cx| part.on_message(cx, from, msg)),
@@ -297,7 +366,8 @@ impl<T: Tenant> Hall<T> {
             self.ask_to_leave(cx);
             self.consider(cx);
         }
-        self.follow();
+        self.stop_asking(cx);
+        self.watch(cx);
     }
 }
 
@@ -306,14 +376,14 @@ impl<T: Tenant> Protocol for Hall<T> {
     type Timer = Timer<<Deciding<T> as Protocol>::Timer, T::Timer>;
     type Command = T::Command;
     type Event = T::Event;
-    type Stable = Infallible;
+    type Stable = <Deciding<T> as Protocol>::Stable;
 
     const LISTENS: Listens = Listens { liveness: true, views: false };
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         self.decide(cx, Protocol::on_start);
         if self.is_member() {
-            self.begin(cx, None);
+            self.begin(cx, Origin::Founding);
             self.inside(cx, T::open);
         }
         if self.standing == Standing::Joining {
@@ -344,6 +414,8 @@ impl<T: Tenant> Protocol for Hall<T> {
 
     fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Self::Timer) {
         match timer {
+            Timer::Join => self.on_join_timer(cx),
+            Timer::Doubt => self.on_doubt_timer(cx),
             Timer::Authority(timer) => self.decide(cx, |part, cx| part.on_timer(cx, timer)),
             Timer::Inside(timer) => self.inside(cx, |tenant, cx| tenant.on_timer(cx, timer)),
         }

@@ -11,14 +11,14 @@
 //! *primary partition*. The others wait.
 //!
 //! Two coordinators at a time compete only if one takes the other for dead by mistake. Then the more
-//! senior one insists, with a higher ballot, and the other one yields, unless it does not reach the
-//! senior one at all.
+//! senior one insists, with a higher ballot, and the other one yields, and tries again after a while:
+//! the senior one may reach too few.
+//!
+//! What a member has promised and accepted is persisted together with the view, before anybody hears
+//! of it. So a node that comes up again goes on voting, though it is no member any more: if all
+//! restart at once, a majority of the last view that was decided decides the next one.
 
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::convert::Infallible;
-
-use quorate_core::{Ctx, Message, NodeId, NodeSet, Protocol, Refusal, ViewId};
+use quorate_core::{Ctx, Message, NodeId, NodeSet, Protocol, Refusal, Span, ViewId};
 
 use super::{Authority, Charter, Content, Member, Proposal};
 
@@ -75,16 +75,30 @@ impl<D: Content> Message for MajorityMsg<D> {
     }
 }
 
+/// What a voter must not forget.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Ledger<D> {
+    /// The last view that it knew of: it votes on the one that follows.
+    view: Charter<D>,
+    promised: Option<Ballot>,
+    accepted: Option<(Ballot, Charter<D>)>,
+}
+
+/// An attempt that was refused is made again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Retry;
+
 /// The authority's part at one member.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Majority<D> {
-    /// The view that this node has a seat in: there it has a vote.
-    seat: Option<Arc<Charter<D>>>,
-    /// The number of the view that is to be decided on.
-    deciding: ViewId,
-    promised: Option<Ballot>,
-    accepted: Option<(Ballot, Charter<D>)>,
+    /// After how long an attempt that was refused is made again; if none, at once or not at all.
+    patience: Option<Span>,
+    /// Nothing before this node knows of any view.
+    ledger: Option<Ledger<D>>,
     attempt: Option<Attempt<D>>,
+    /// The timer for another attempt is set.
+    retries: bool,
 }
 
 /// An attempt of this member.
@@ -93,17 +107,19 @@ struct Attempt<D> {
     ballot: Ballot,
     next: Charter<D>,
     reach: NodeSet,
-    members: Vec<Member>,
     /// Who has promised, and what was accepted with the highest ballot among them.
     promises: NodeSet,
     found: Option<(Ballot, Charter<D>)>,
     /// Who has accepted; nobody was asked to while promises are collected.
     accepts: Option<NodeSet>,
+    /// The highest round that it was refused for.
+    refused: u32,
 }
 
-impl<D> Default for Majority<D> {
-    fn default() -> Self {
-        Self { seat: None, deciding: ViewId(0), promised: None, accepted: None, attempt: None }
+impl<D> Majority<D> {
+    /// The part at a node that has kept this, or nothing yet.
+    pub const fn new(patience: Option<Span>, kept: Option<Ledger<D>>) -> Self {
+        Self { patience, ledger: kept, attempt: None, retries: false }
     }
 }
 
@@ -114,33 +130,38 @@ fn is_quorum(members: &[Member], these: &NodeSet) -> bool {
     2 * counted > members.len() || 2 * counted == members.len() && senior
 }
 
-impl<D: Content + 'static> Majority<D> {
-    /// Turns to the view of this number, if it is later than the one it is about.
-    fn turn_to(&mut self, id: ViewId) {
-        if id > self.deciding {
-            let seat = self.seat.take();
-            *self = Self { seat, deciding: id, ..Self::default() };
-        }
+impl<D> Ledger<D> {
+    /// The number of the view that is decided on.
+    fn deciding(&self) -> ViewId {
+        ViewId(self.view.id.0 + 1)
     }
 
+    /// May this ballot be taken, after what was promised?
+    fn allows(&self, ballot: Ballot) -> bool {
+        self.promised.is_none_or(|promised| promised <= ballot)
+    }
+}
+
+impl<D: Content + 'static> Majority<D> {
     /// Takes part in one's own attempt, as all members do. Its ballot is above all that it has
     /// promised.
     fn begin(&mut self, cx: &mut Ctx<'_, Self>) {
-        let Some(attempt) = &mut self.attempt else { return };
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
         let ballot = attempt.ballot;
-        self.promised = Some(ballot);
+        ledger.promised = Some(ballot);
+        cx.persist(ledger.clone());
         attempt.promises.insert(cx.me());
-        attempt.found = self.accepted.clone();
+        attempt.found = ledger.accepted.clone();
         for node in &attempt.reach {
-            cx.send(node, MajorityMsg::Ballot(self.deciding, ballot, Step::Prepare));
+            cx.send(node, MajorityMsg::Ballot(ledger.deciding(), ballot, Step::Prepare));
         }
         self.ask_to_accept(cx);
     }
 
     /// With enough promises, asks to accept what may have been decided, or else one's own.
     fn ask_to_accept(&mut self, cx: &mut Ctx<'_, Self>) {
-        let Some(attempt) = &mut self.attempt else { return };
-        if attempt.accepts.is_some() || !is_quorum(&attempt.members, &attempt.promises) {
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
+        if attempt.accepts.is_some() || !is_quorum(&ledger.view.members, &attempt.promises) {
             return;
         }
         if let Some((_, found)) = attempt.found.take() {
@@ -150,44 +171,29 @@ impl<D: Content + 'static> Majority<D> {
     }
 
     fn accept_own(&mut self, cx: &mut Ctx<'_, Self>) {
-        let Some(attempt) = &mut self.attempt else { return };
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
         let Attempt { ballot, next, reach, accepts, .. } = attempt;
         // Since it began, this member may have promised somebody else not to.
-        let may = self.promised.is_none_or(|promised| promised <= *ballot);
+        let may = ledger.allows(*ballot);
         *accepts = Some([cx.me()].into_iter().filter(|_| may).collect());
         if may {
-            self.promised = Some(*ballot);
-            self.accepted = Some((*ballot, next.clone()));
+            ledger.promised = Some(*ballot);
+            ledger.accepted = Some((*ballot, next.clone()));
+            cx.persist(ledger.clone());
         }
         for node in reach.iter() {
             let accept = Step::Accept(next.clone());
-            cx.send(node, MajorityMsg::Ballot(self.deciding, *ballot, accept));
+            cx.send(node, MajorityMsg::Ballot(ledger.deciding(), *ballot, accept));
         }
         self.tell(cx);
     }
 
     /// Tells what is decided, if it is.
     fn tell(&self, cx: &mut Ctx<'_, Self>) {
-        let Some(Attempt { members, next, accepts: Some(accepts), .. }) = &self.attempt else {
-            return;
-        };
-        if is_quorum(members, accepts) {
-            cx.emit(next.clone());
-        }
-    }
-
-    /// Promises or accepts, if nothing speaks against it; says so.
-    fn answer(&mut self, ballot: Ballot, accept: Option<Charter<D>>) -> Step<D> {
-        match self.promised {
-            Some(promised) if promised > ballot => return Step::Refused(promised),
-            _ => self.promised = Some(ballot),
-        }
-        match accept {
-            None => Step::Promise(self.accepted.clone()),
-            Some(next) => {
-                self.accepted = Some((ballot, next));
-                Step::Accepted
-            }
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
+        let quorum = |accepts| is_quorum(&ledger.view.members, accepts);
+        if attempt.accepts.as_ref().is_some_and(quorum) {
+            cx.emit(attempt.next.clone());
         }
     }
 
@@ -195,18 +201,33 @@ impl<D: Content + 'static> Majority<D> {
     /// one says so.
     fn vote(
         &mut self,
+        cx: &mut Ctx<'_, Self>,
         (id, ballot): (ViewId, Ballot),
         accept: Option<Charter<D>>,
     ) -> Option<MajorityMsg<D>> {
-        let view = self.seat.as_ref()?;
-        if view.id >= id {
-            return Some(MajorityMsg::Decided(Charter::clone(view)));
+        let ledger = self.ledger.as_mut()?;
+        if ledger.view.id >= id {
+            return Some(MajorityMsg::Decided(ledger.view.clone()));
         }
-        if id.0.checked_sub(1) != Some(view.id.0) {
+        if id != ledger.deciding() || ledger.view.rank(cx.me()).is_none() {
             return None;
         }
-        self.turn_to(id);
-        Some(MajorityMsg::Ballot(id, ballot, self.answer(ballot, accept)))
+        let step = match ledger.promised {
+            Some(promised) if promised > ballot => Step::Refused(promised),
+            _ => {
+                ledger.promised = Some(ballot);
+                let answer = match accept {
+                    None => Step::Promise(ledger.accepted.clone()),
+                    Some(next) => {
+                        ledger.accepted = Some((ballot, next));
+                        Step::Accepted
+                    }
+                };
+                cx.persist(ledger.clone());
+                answer
+            }
+        };
+        Some(MajorityMsg::Ballot(id, ballot, step))
     }
 
     /// An answer in an attempt of this member; those in earlier ones, also about earlier views, do
@@ -218,8 +239,10 @@ impl<D: Content + 'static> Majority<D> {
         (id, ballot): (ViewId, Ballot),
         answer: Step<D>,
     ) {
-        let current = (id == self.deciding).then_some(self.attempt.as_mut()).flatten();
-        let Some(attempt) = current.filter(|attempt| attempt.ballot == ballot) else { return };
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
+        if id != ledger.deciding() || attempt.ballot != ballot {
+            return;
+        }
         match answer {
             Step::Promise(accepted) => {
                 attempt.promises.insert(from);
@@ -241,49 +264,68 @@ impl<D: Content + 'static> Majority<D> {
         }
     }
 
-    /// An attempt was refused: insist with a higher ballot, or yield to a more senior member.
+    /// An attempt was refused: insist with a higher ballot, or yield to a more senior member, at
+    /// least for now.
     fn on_refused(&mut self, cx: &mut Ctx<'_, Self>, promised: Ballot) {
         let Some(attempt) = &mut self.attempt else { return };
         let senior = promised.juniors >= attempt.ballot.juniors && promised.proposer != cx.me();
-        if senior && attempt.reach.contains(promised.proposer) {
-            return;
+        attempt.refused = attempt.refused.max(promised.round);
+        match self.patience.filter(|_| senior) {
+            Some(patience) if !self.retries => {
+                cx.trace("yield", &[("to", promised.proposer.number().into())]);
+                self.retries = true;
+                cx.set_timer(Retry, patience..patience.times(2));
+            }
+            Some(_) => {}
+            None if senior && attempt.reach.contains(promised.proposer) => {}
+            None => self.insist(cx),
         }
-        let known = self.promised.map_or(promised.round, |mine| mine.round.max(promised.round));
-        attempt.ballot.round = known.saturating_add(1);
+    }
+
+    /// Another attempt, with a ballot above all that are known.
+    fn insist(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
+        let promised = ledger.promised.map_or(0, |promised| promised.round);
+        attempt.ballot.round = attempt.refused.max(promised).saturating_add(1);
         (attempt.promises, attempt.accepts) = (NodeSet::new(), None);
         self.begin(cx);
+    }
+
+    fn forget_retry(&mut self, cx: &mut Ctx<'_, Self>) {
+        if core::mem::take(&mut self.retries) {
+            cx.cancel_timer(Retry);
+        }
     }
 }
 
 impl<D: Content + 'static> Protocol for Majority<D> {
     type Msg = MajorityMsg<D>;
-    type Timer = Infallible;
+    type Timer = Retry;
     type Command = Proposal<D>;
     type Event = Charter<D>;
-    type Stable = Infallible;
+    type Stable = Ledger<D>;
 
     fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, it: Proposal<D>) -> Result<(), Refusal> {
         let Proposal { next, reach } = it;
         let me = cx.me();
-        let members = self.seat.as_ref().map_or(Vec::new(), |view| view.members.clone());
-        let rank = members.iter().position(|member| member.node == me);
-        let rank = rank.ok_or(Refusal::NotMember)?;
-        self.turn_to(next.id);
-        let first = rank == 0 && self.promised.is_none();
+        let ledger = self.ledger.as_ref().ok_or(Refusal::NotMember)?;
+        let rank = ledger.view.rank(me).ok_or(Refusal::NotMember)?;
+        let first = rank == 0 && ledger.promised.is_none();
         let round =
-            self.promised.map_or(u32::from(!first), |promised| promised.round.saturating_add(1));
-        let juniors = (members.len() - rank) as u32;
+            ledger.promised.map_or(u32::from(!first), |promised| promised.round.saturating_add(1));
+        let juniors = (ledger.view.members.len() - rank) as u32;
         self.attempt = Some(Attempt {
             ballot: Ballot { round, juniors, proposer: me },
             next,
             reach,
-            members,
             promises: NodeSet::new(),
             found: None,
             accepts: None,
+            refused: 0,
         });
+        self.forget_retry(cx);
         if first {
             self.accept_own(cx);
         } else {
@@ -302,20 +344,35 @@ impl<D: Content + 'static> Protocol for Majority<D> {
             Step::Accept(next) => Some(next),
             answer => return self.count(cx, from, (id, ballot), answer),
         };
-        if let Some(answer) = self.vote((id, ballot), accept) {
+        if let Some(answer) = self.vote(cx, (id, ballot), accept) {
             cx.send(from, answer);
         }
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, Retry: Retry) {
+        self.retries = false;
+        self.insist(cx);
     }
 }
 
 impl<D: Content + 'static> Authority<D> for Majority<D> {
-    fn follow(&mut self, seat: Option<&Arc<Charter<D>>>) {
-        self.seat = seat.cloned();
+    fn follow(&mut self, view: &Charter<D>) {
+        if self.ledger.as_ref().is_none_or(|ledger| ledger.view.id < view.id) {
+            let view = view.clone();
+            self.ledger = Some(Ledger { view, promised: None, accepted: None });
+            self.attempt = None;
+        }
+    }
+
+    fn recalled(&self) -> Option<&Charter<D>> {
+        self.ledger.as_ref().map(|ledger| &ledger.view)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use quorate_core::{Effect, Input, Time};
     use quorate_sim::Draw;
 
@@ -339,15 +396,16 @@ mod tests {
     /// of promises is complete, it must not accept its own proposal: node 2 counts on that.
     #[test]
     fn a_proposer_keeps_the_promises_that_it_has_made_since() {
-        let view = Arc::new(charter(1, &[0, 1, 2, 3]));
+        let view = charter(1, &[0, 1, 2, 3]);
         let [first, second, me] = [0, 1, 2].map(NodeId::at);
-        let mut majority = Majority::default();
-        majority.follow(Some(&view));
+        let mut majority = Majority::new(None, None);
+        majority.follow(&view);
         let hear = |majority: &mut Majority<()>, input| {
             let mut effects = Vec::new();
             let mut draw = Draw::new(1, 0);
             let cx = &mut Ctx::new(me, Time::ZERO, &mut draw, &mut effects);
             assert_eq!(majority.step(cx, input), Ok(()));
+            effects.retain(|effect| !matches!(effect, Effect::Persist(_)));
             effects
         };
         let proposal =
@@ -364,7 +422,8 @@ mod tests {
         let accept = || say(mine, Step::Accept(charter(2, &[2])));
         let asked = hear(&mut majority, from(first, say(mine, Step::Promise(None))));
         assert_eq!(asked, [first, second].map(|to| Effect::Send { to, msg: accept() }));
-        assert_eq!((majority.promised, majority.accepted.clone()), (Some(other), None));
+        let ledger = majority.ledger.clone().unwrap();
+        assert_eq!((ledger.promised, ledger.accepted), (Some(other), None));
         assert_eq!(hear(&mut majority, from(first, say(mine, Step::Accepted))), []);
     }
 }

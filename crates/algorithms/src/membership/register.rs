@@ -2,14 +2,12 @@
 //!
 //! The register holds the last view that was decided and takes the next one from whoever asks first
 //! (PROPOSE); later ones with the same number are told what it was (DECIDED). It is a single point
-//! of failure, by design: it must not crash. Any part of the group that reaches it may go on, so a
+//! of failure, by design: while it is down nothing is decided. It persists what it holds. Any part of the group that reaches it may go on, so a
 //! group that is cut in two goes on where it is asked first.
-
-use alloc::sync::Arc;
-use core::convert::Infallible;
 
 use quorate_core::{Ctx, Message, NodeId, Protocol, Refusal};
 
+use super::majority::Retry;
 use super::{Authority, Charter, Content, Proposal};
 
 /// The authority's part at one node; at one node it is the register.
@@ -41,18 +39,18 @@ impl<D: Content> Message for RegisterMsg<D> {
 }
 
 impl<D> Register<D> {
-    /// A register at this node, which holds the first view.
-    pub const fn new(home: NodeId, founding: Charter<D>) -> Self {
-        Self { home, held: founding }
+    /// A register at this node, which holds what it has kept, or the first view.
+    pub fn new(home: NodeId, founding: Charter<D>, kept: Option<Charter<D>>) -> Self {
+        Self { home, held: kept.unwrap_or(founding) }
     }
 }
 
 impl<D: Content + 'static> Protocol for Register<D> {
     type Msg = RegisterMsg<D>;
-    type Timer = Infallible;
+    type Timer = Retry;
     type Command = Proposal<D>;
     type Event = Charter<D>;
-    type Stable = Infallible;
+    type Stable = Charter<D>;
 
     fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
 
@@ -65,6 +63,7 @@ impl<D: Content + 'static> Protocol for Register<D> {
         match msg {
             RegisterMsg::Propose(next) if cx.me() == self.home => {
                 if next.id.0 == self.held.id.0 + 1 {
+                    cx.persist(next.clone());
                     self.held = next;
                 }
                 cx.send(from, RegisterMsg::Decided(self.held.clone()));
@@ -78,5 +77,10 @@ impl<D: Content + 'static> Protocol for Register<D> {
 }
 
 impl<D: Content + 'static> Authority<D> for Register<D> {
-    fn follow(&mut self, _: Option<&Arc<Charter<D>>>) {}
+    fn follow(&mut self, _: &Charter<D>) {}
+
+    /// Nothing: members ask the register.
+    fn recalled(&self) -> Option<&Charter<D>> {
+        None
+    }
 }

@@ -2,11 +2,12 @@
 
 use alloc::sync::Arc;
 
-use quorate_core::{Ctx, NodeId, NodeSet};
+use quorate_core::{Ctx, NodeId, ViewId};
 
 use super::hall::{Hall, Standing};
-use super::tenant::{Agreed, Exit, State};
-use super::{Charter, Life, Member, Notice, Tenant};
+use super::lives::Lives;
+use super::tenant::{Agreed, Exit, Origin, State};
+use super::{Authority, Charter, Member, Notice, Piece, Tenant};
 
 /// May anything be sent in a view that begins?
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,7 @@ impl<T: Tenant> Hall<T> {
         &mut self,
         cx: &mut Ctx<'_, Self>,
         view: &Charter<Agreed<T>>,
-        state: Option<State<T>>,
+        state: Option<Piece<State<T>>>,
     ) {
         if self.lead.is_some() && view.id > self.view.id {
             self.announce(cx, view);
@@ -44,7 +45,7 @@ impl<T: Tenant> Hall<T> {
         &mut self,
         cx: &mut Ctx<'_, Self>,
         view: &Charter<Agreed<T>>,
-        state: Option<State<T>>,
+        state: Option<Piece<State<T>>>,
     ) {
         self.take_note(cx, view, state, Doors::Open);
     }
@@ -53,7 +54,7 @@ impl<T: Tenant> Hall<T> {
         &mut self,
         cx: &mut Ctx<'_, Self>,
         view: &Charter<Agreed<T>>,
-        state: Option<State<T>>,
+        state: Option<Piece<State<T>>>,
         doors: Doors,
     ) {
         let mine = view.has(self.me, self.life);
@@ -71,61 +72,115 @@ impl<T: Tenant> Hall<T> {
         }
         match self.standing {
             Standing::Outside => {}
-            _ if mine && fresh && state.is_none() => {
-                cx.trace("wait for the state", &[("view", view.id.0)]);
-                self.standing = Standing::Waiting;
-                self.move_to(view);
-            }
-            Standing::Joining | Standing::Waiting if mine && fresh => {
-                self.install(cx, view, state, doors);
-            }
+            _ if mine && fresh => self.enter(cx, view, state, doors),
             Standing::Member if mine && view.id.0 == self.view.id.0 + 1 => {
-                self.install(cx, view, None, doors);
+                self.install(cx, view, Origin::Before, doors);
             }
             Standing::Member if view.departed.contains(self.me) => self.depart(cx, view),
-            Standing::Joining => {}
+            Standing::Joining => {
+                // This node is not in it. But nobody may be left of it.
+                self.move_to(view);
+                self.consider(cx);
+            }
             Standing::Member | Standing::Waiting => self.drop_out(cx, Some(view)),
+        }
+    }
+
+    /// Comes into a view from outside: with the state, or to wait for it.
+    fn enter(
+        &mut self,
+        cx: &mut Ctx<'_, Self>,
+        view: &Charter<Agreed<T>>,
+        state: Option<Piece<State<T>>>,
+        doors: Doors,
+    ) {
+        let first = view.hosts().next().is_some_and(|host| host.node == self.me);
+        if first {
+            return self.install(cx, view, Origin::Nothing, doors);
+        }
+        if view.id > self.view.id {
+            cx.trace("wait for the state", &[("view", view.id.0)]);
+            self.standing = Standing::Waiting;
+            self.move_to(view);
+        }
+        if let Some(piece) = state {
+            self.on_state(cx, view.id, piece);
+        }
+    }
+
+    /// A piece of the state; with the last one this node is a member.
+    pub(super) fn on_state(&mut self, cx: &mut Ctx<'_, Self>, view: ViewId, piece: Piece<State<T>>) {
+        if self.standing != Standing::Waiting || self.stopped || view != self.view.id {
+            return cx.trace("stale", &[("view", view.0)]);
+        }
+        self.told.push(piece.content);
+        if piece.rest == 0 {
+            let told = core::mem::take(&mut self.told);
+            let view = self.view.clone();
+            self.install(cx, &view, Origin::Told(told), Doors::Open);
         }
     }
 
     fn move_to(&mut self, view: &Charter<Agreed<T>>) {
         let before = core::mem::replace(&mut self.view, Arc::new(view.clone()));
         self.lives.follow(&before, view);
-        (self.stopped, self.rounds, self.lead) = (false, 0, None);
+        self.authority.follow(view);
+        (self.stopped, self.rounds, self.lead, self.anew) = (false, 0, None, None);
+        self.told.clear();
     }
 
     fn install(
         &mut self,
         cx: &mut Ctx<'_, Self>,
         view: &Charter<Agreed<T>>,
-        state: Option<State<T>>,
+        origin: Origin<State<T>>,
         doors: Doors,
     ) {
         cx.trace("install", &[("view", view.id.0), ("members", view.members.len() as u64)]);
+        let announced = self.lead.is_some() || self.anew.is_some();
         self.standing = Standing::Member;
         self.move_to(view);
         self.stopped = doors == Doors::Shut;
-        self.begin(cx, state);
+        self.begin(cx, origin);
         self.welcome(cx);
         if doors == Doors::Open {
             self.inside(cx, T::open);
         }
         self.read_early(cx);
+        if !announced && self.coordinator() == Some(self.me) {
+            self.show_to_left_out(cx);
+        }
         self.settle(cx);
+    }
+
+    /// Shows the view to those who were left out, perhaps by a coordinator that could not tell them.
+    fn show_to_left_out(&self, cx: &mut Ctx<'_, Self>) {
+        let Lives { over, down, joiners, .. } = &self.lives;
+        let knows = |node: NodeId| {
+            let seated = self.view.rank(node).is_some() || self.view.departed.contains(node);
+            seated || down.contains(node) || joiners.contains_key(&node) || node == self.me
+        };
+        for node in over.keys().copied().filter(|node| !knows(*node)) {
+            self.show(cx, node);
+        }
     }
 
     /// Tells newcomers the state, if this is the most senior member that has it.
     fn welcome(&self, cx: &mut Ctx<'_, Self>) {
-        let Charter { id, members, fresh, .. } = &*self.view;
-        let mut settled = members.iter().filter(|member| !fresh.contains(member.node));
-        if fresh.is_empty() || settled.next().is_none_or(|member| member.node != self.me) {
+        let mut to = self.view.fresh.clone();
+        to.remove(self.me);
+        if to.is_empty() || self.view.hosts().next().is_none_or(|host| host.node != self.me) {
             return;
         }
+        let id = self.view.id;
         cx.trace("tell newcomers the state", &[("view", id.0)]);
-        let mut to = fresh.clone();
-        to.remove(self.me);
-        let (view, state) = (Charter::clone(&self.view), Some(self.tenant.state()));
-        self.multicast(cx, to, Notice::View { view, state });
+        let mut pieces = Piece::all(self.tenant.state());
+        let (view, state) = (Charter::clone(&self.view), pieces.next());
+        debug_assert!(state.is_some(), "the state has at least one piece");
+        self.multicast(cx, to.clone(), Notice::View { view, state });
+        for piece in pieces {
+            self.multicast(cx, to.clone(), Notice::State { view: id, piece });
+        }
     }
 
     /// The tenant has settled in the view: what has come up meanwhile?
@@ -133,16 +188,16 @@ impl<T: Tenant> Hall<T> {
         self.consider(cx);
         let coordinator = self.coordinator().filter(|&node| node != self.me);
         let Some(coordinator) = coordinator.filter(|_| self.is_open()) else { return };
-        for joiner in self.lives.newcomers(&self.view) {
-            cx.trace("pass on a wish to join", &[("of", joiner.node.number().into())]);
-            self.send(cx, coordinator, Notice::Join(joiner));
+        for wish in self.lives.newcomers(&self.view) {
+            cx.trace("pass on a wish to join", &[("of", wish.member.node.number().into())]);
+            self.send(cx, coordinator, Notice::Join(wish.clone()));
         }
     }
 
     fn depart(&mut self, cx: &mut Ctx<'_, Self>, view: &Charter<Agreed<T>>) {
         cx.trace("leave", &[("view", self.view.id.0)]);
         self.standing = Standing::Outside;
-        self.life.stay += 1;
+        self.next_life();
         self.move_to(view);
         self.retire(cx, Exit::Left(view.agreed.as_ref()));
     }
@@ -153,7 +208,8 @@ impl<T: Tenant> Hall<T> {
         let leaving = self.is_leaving();
         self.lives.leavers.remove(&self.me);
         (self.stopped, self.lead) = (false, None);
-        self.life.stay += 1;
+        self.told.clear();
+        self.next_life();
         if let Some(view) = view {
             self.move_to(view);
         }
@@ -177,13 +233,21 @@ impl<T: Tenant> Hall<T> {
     }
 
     /// Nobody is left who could tell this node the state: it starts over.
-    fn give_up_waiting(&mut self, cx: &mut Ctx<'_, Self>) {
-        let Charter { members, fresh, .. } = &*self.view;
-        let mut settled = members.iter().filter(|member| !fresh.contains(member.node));
-        let alone = settled.all(|member| self.lives.down.contains(member.node));
+    pub(super) fn give_up_waiting(&mut self, cx: &mut Ctx<'_, Self>) {
+        let alone = self.view.hosts().all(|host| !self.lives.works(host));
         if self.standing == Standing::Waiting && alone {
             self.drop_out(cx, None);
+            self.consider(cx);
         }
+    }
+
+    /// Gives up this life: others are told, and this node starts over.
+    pub(super) fn resign(&mut self, cx: &mut Ctx<'_, Self>) {
+        let mut others = self.lives.everybody.clone();
+        others.remove(self.me);
+        self.multicast(cx, others, Notice::Gone(self.life));
+        self.drop_out(cx, None);
+        self.consider(cx);
     }
 
     /// Does a view count on this node as it is now?
@@ -201,78 +265,17 @@ impl<T: Tenant> Hall<T> {
         self.multicast(cx, view.others(self.me), Notice::Gone(*life));
     }
 
+    /// Somebody acts in an earlier view, and is in this one no more: shows it.
+    pub(super) fn show_if_out(&self, cx: &mut Ctx<'_, Self>, to: NodeId, view: ViewId) {
+        if view < self.view.id && self.is_member() && self.view.rank(to).is_none() {
+            self.show(cx, to);
+        }
+    }
+
     /// Shows somebody who may not know it the view.
     pub(super) fn show(&self, cx: &mut Ctx<'_, Self>, to: NodeId) {
         cx.trace("show a later view", &[("to", to.number().into())]);
         let view = Charter::clone(&self.view);
         self.send(cx, to, Notice::View { view, state: None });
-    }
-
-    pub(super) fn ask_to_join(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("ask to join", &[("stay", self.life.stay.into())]);
-        let mut others = self.lives.everybody.clone();
-        others.remove(self.me);
-        self.multicast(cx, others, Notice::Join(self.myself()));
-    }
-
-    pub(super) fn ask_to_leave(&self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("ask to leave", &[("view", self.view.id.0)]);
-        let others = self.view.others(self.me);
-        let up = |node: &NodeId| !self.lives.down.contains(*node);
-        let others: NodeSet = others.iter().filter(up).collect();
-        self.multicast(cx, others, Notice::Leave(self.life));
-    }
-
-    /// Takes note of who wants to join. Says whether that is news.
-    pub(super) fn note_joiner(&mut self, joiner: Member) -> bool {
-        joiner.node != self.me && self.lives.note_joiner(&self.view, joiner)
-    }
-
-    pub(super) fn on_join(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, joiner: Member) {
-        let news = self.note_joiner(joiner);
-        let alive = from == joiner.node && self.lives.down.remove(from);
-        if news {
-            cx.trace("note a wish to join", &[("of", joiner.node.number().into())]);
-            self.without(cx, joiner.node);
-        } else if alive {
-            self.consider(cx);
-        } else {
-            cx.trace("known already", &[("of", joiner.node.number().into())]);
-        }
-    }
-
-    pub(super) fn on_leave(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, life: Life) {
-        if self.lives.is_over(Member { node: from, life }) {
-            return self.show(cx, from);
-        }
-        cx.trace("note a wish to leave", &[("of", from.number().into())]);
-        self.lives.leavers.insert(from, life);
-        self.consider(cx);
-    }
-
-    pub(super) fn on_down(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
-        cx.trace("take for dead", &[("peer", peer.number().into())]);
-        self.lives.down.insert(peer);
-        self.give_up_waiting(cx);
-        // Whoever is dead may have been about to say that this node is out.
-        if self.is_leaving() {
-            self.ask_to_leave(cx);
-        }
-        self.without(cx, peer);
-    }
-
-    pub(super) fn on_up(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
-        cx.trace("take for alive", &[("peer", peer.number().into())]);
-        self.lives.down.remove(peer);
-        let outside = self.view.rank(peer).is_none();
-        if outside && self.is_member() && self.coordinator() == Some(self.me) {
-            self.show(cx, peer);
-        }
-        // Whoever returns may be what the authority lacked for a decision.
-        if !outside && self.lead.is_some() {
-            self.lead(cx);
-        } else {
-            self.consider(cx);
-        }
     }
 }

@@ -18,11 +18,11 @@ impl<T: crate::catalogue::Carried + Clone + Ord + Hash + Debug + Send + Sync> Co
 pub trait Terms: Copy + Ord + Hash + Debug + Send + Sync + 'static {
     /// What a coordinator tells with its question.
     type Ask: Content;
-    /// What a member answers.
+    /// What a member answers, or a piece of it.
     type Report: Content;
-    /// What all agree on at the end of a view.
-    type Agreed: Content;
-    /// What newcomers are told.
+    /// What all agree on at the end of a view; by default nothing, where all of it is lost.
+    type Agreed: Content + Default;
+    /// What newcomers are told, or a piece of it.
     type State: Content;
     /// Who decides.
     type Authority: Authority<Self::Agreed, Msg = Self::Vote>;
@@ -68,23 +68,23 @@ pub trait Tenant: Protocol<Stable = Infallible> {
     /// been stopped before. An exchange of an earlier change is over.
     fn ask(&mut self) -> Ask<Self>;
 
-    /// What a member answers; it has been stopped before.
-    fn report(&mut self, ask: Ask<Self>) -> Report<Self>;
+    /// What a member answers, in at least one piece; it has been stopped before.
+    fn report(&mut self, ask: Ask<Self>) -> Vec<Report<Self>>;
 
-    /// A coordinator hears what the others have reported. It may exchange messages with them, of
-    /// this round, until all have the same.
+    /// A coordinator hears what the others have reported, piece by piece. It may exchange messages
+    /// with them, of this round, until all have the same.
     fn exchange(
         &mut self,
         cx: &mut Ctx<'_, Self>,
         round: u32,
-        reports: Vec<(NodeId, Report<Self>)>,
+        reports: Vec<(NodeId, Vec<Report<Self>>)>,
     );
 
     /// What all agree on, once the exchange is over. Asked of a coordinator only.
     fn agreement(&self) -> Option<Agreed<Self>>;
 
-    /// What newcomers are told at the beginning of a view.
-    fn state(&self) -> State<Self>;
+    /// What newcomers are told at the beginning of a view, in at least one piece.
+    fn state(&self) -> Vec<State<Self>>;
 
     /// The user wishes to leave: nothing new may be begun from now on.
     fn wind_down(&mut self);
@@ -108,8 +108,21 @@ pub struct Beginning<'a, T: Tenant> {
     pub members: &'a Arc<[NodeId]>,
     /// This member's rank, from 0.
     pub rank: usize,
-    /// The state, if this member comes into the view without.
-    pub state: Option<State<T>>,
+    /// What this member comes into it with.
+    pub origin: Origin<State<T>>,
+}
+
+/// What a member comes into a view with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin<S> {
+    /// The view is the first one.
+    Founding,
+    /// It was in the view before, with what was agreed at its end.
+    Before,
+    /// It comes from outside and was told the state, in these pieces.
+    Told(Vec<S>),
+    /// The state is lost with all who had it, and this member begins anew.
+    Nothing,
 }
 
 /// How a node gets out of the views.

@@ -27,6 +27,36 @@ pub struct Member {
     pub life: Life,
 }
 
+/// A wish to be a member, by the word of whoever has it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Wish {
+    /// Who wants to be a member, in which life.
+    pub member: Member,
+    /// How often it has said so in this life: its last word counts.
+    pub attempt: u32,
+    /// Whom it does not reach.
+    pub unreached: NodeSet,
+}
+
+/// One of several pieces of something that may be too large for one message.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Piece<C> {
+    /// How many pieces are still to come.
+    pub rest: u32,
+    /// What is in this one.
+    pub content: C,
+}
+
+impl<C> Piece<C> {
+    /// The pieces in the order in which they are sent.
+    pub(super) fn all(contents: Vec<C>) -> impl Iterator<Item = Self> {
+        let count = contents.len() as u32;
+        (0..count).rev().zip(contents).map(|(rest, content)| Self { rest, content })
+    }
+}
+
 /// The largest number of a view that is believed: below the end of the range.
 const ID_MAX: ViewId = ViewId(u64::MAX / 2);
 
@@ -89,6 +119,14 @@ impl<D> Charter<D> {
     pub fn others(&self, me: NodeId) -> NodeSet {
         self.members.iter().map(|member| member.node).filter(|&node| node != me).collect()
     }
+
+    /// Those who have the state when the view begins, the most senior first. If all come into it
+    /// without, the most senior one begins it anew.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = &Member> {
+        let anew = self.members.iter().all(|member| self.fresh.contains(member.node));
+        let first = anew.then(|| self.members.first()).flatten();
+        first.into_iter().chain(self.members.iter().filter(|it| !self.fresh.contains(it.node)))
+    }
 }
 
 /// What nodes of a hall send each other.
@@ -115,7 +153,7 @@ pub enum Msg<K: Terms, M> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(bound = ""))]
 pub enum Notice<K: Terms> {
     /// This one wants to be a member.
-    Join(Member),
+    Join(Wish),
     /// I do not want to be a member any more, in this life.
     Leave(Life),
     /// Stop; what do you know?
@@ -133,18 +171,46 @@ pub enum Notice<K: Terms> {
         view: ViewId,
         /// Which change is answered.
         round: u32,
-        /// What the tenant reports; nothing if it has never got the state.
-        report: Option<K::Report>,
+        /// What the tenant reports, or the first piece of it; nothing if it has never got the
+        /// state.
+        report: Option<Piece<K::Report>>,
         /// Who wants to join, as far as I know.
-        joiners: Vec<Member>,
+        joiners: Vec<Wish>,
+        /// Whom I do not reach.
+        unreached: NodeSet,
+    },
+    /// Another piece of what the tenant reports.
+    Report {
+        /// Which view is to be changed.
+        view: ViewId,
+        /// Which change is answered.
+        round: u32,
+        /// The piece.
+        piece: Piece<K::Report>,
     },
     /// This is the view now.
     View {
         /// The view.
         view: Charter<K::Agreed>,
-        /// For newcomers.
-        state: Option<K::State>,
+        /// For newcomers, the state, or the first piece of it.
+        state: Option<Piece<K::State>>,
     },
+    /// Another piece of the state, for newcomers.
+    State {
+        /// Of which view.
+        view: ViewId,
+        /// The piece.
+        piece: Piece<K::State>,
+    },
+    /// I do not reach these.
+    Doubt {
+        /// The view that I am in.
+        view: ViewId,
+        /// Whom I do not reach, for some time now.
+        unreached: NodeSet,
+    },
+    /// This life of yours, in which you want to join, is over already.
+    Out(Life),
     /// This life of mine, on which your view counts, is over.
     Gone(Life),
     /// Among the authority's parts.
@@ -152,7 +218,8 @@ pub enum Notice<K: Terms> {
 }
 
 /// The kinds of messages about views, but for those of the authority.
-pub const KINDS: [&str; 6] = ["JOIN", "LEAVE", "FLUSH", "FLUSH-OK", "VIEW", "GONE"];
+pub const KINDS: [&str; 10] =
+    ["JOIN", "LEAVE", "FLUSH", "FLUSH-OK", "REPORT", "VIEW", "STATE", "DOUBT", "GONE", "OUT"];
 
 impl<K: Terms, M: Message> Message for Msg<K, M> {
     fn kind(&self) -> &'static str {
@@ -161,7 +228,11 @@ impl<K: Terms, M: Message> Message for Msg<K, M> {
             Self::Membership(Notice::Leave(_)) => "LEAVE",
             Self::Membership(Notice::Flush { .. }) => "FLUSH",
             Self::Membership(Notice::FlushOk { .. }) => "FLUSH-OK",
+            Self::Membership(Notice::Report { .. }) => "REPORT",
             Self::Membership(Notice::View { .. }) => "VIEW",
+            Self::Membership(Notice::State { .. }) => "STATE",
+            Self::Membership(Notice::Doubt { .. }) => "DOUBT",
+            Self::Membership(Notice::Out(_)) => "OUT",
             Self::Membership(Notice::Gone(_)) => "GONE",
             Self::Membership(Notice::Authority(msg)) => msg.kind(),
             Self::Inside { msg, .. } => msg.kind(),
@@ -172,6 +243,10 @@ impl<K: Terms, M: Message> Message for Msg<K, M> {
 /// The timers of a hall.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Timer<V, T> {
+    /// Nobody has let this node in yet.
+    Join,
+    /// Somebody in the view has not been reached for some time.
+    Doubt,
     /// A timer of the authority.
     Authority(V),
     /// A timer of the tenant.

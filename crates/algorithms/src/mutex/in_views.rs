@@ -94,7 +94,7 @@ use quorate_core::{
 
 use super::{Mutex, Promise};
 use crate::catalogue::{KINDS_MAX, joined};
-use crate::membership::{Founding, Hall, KINDS, MAJORITY_KINDS, Majority};
+use crate::membership::{Founding, Hall, KINDS, MAJORITY_KINDS, Majority, Pace};
 use given::Given;
 pub use lock::{Counted, Holding, Lock};
 
@@ -132,14 +132,16 @@ impl<A: Algorithm<Family = Mutex>> Algorithm for InViews<A> {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, setup, config, incarnation, .. } = boot;
+        let Boot { me, setup, config, incarnation, stable, .. } = boot;
         let mut everybody = boot.neighbours.iter().collect::<NodeSet>();
         everybody.insert(me);
         let founders = boot.view.set();
         let given = Given { setup: setup.clone(), config: config.clone() };
         let inside = incarnation == 0 && setup.holder == Some(me);
-        let founding = Founding { me, boot: incarnation, everybody, founders };
-        Self::new(founding, Majority::default(), Lock::new(given, inside))
+        let pace = Pace::default();
+        let founding = Founding { me, boot: incarnation, everybody, founders, pace: Some(pace) };
+        let authority = Majority::new(Some(pace.patience), stable);
+        Self::new(founding, authority, Lock::new(given, inside))
     }
 }
 

@@ -9,7 +9,7 @@ use super::streams::{Run, Streams};
 use super::token::Token;
 use super::{Command, Cut, Event, Inside, Messages, Report};
 use crate::group::History;
-use crate::membership::{Beginning, Exit, Seating, Tenant};
+use crate::membership::{Beginning, Exit, Origin, Seating, Tenant};
 
 /// What a coordinator waits for before it proposes a view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -26,12 +26,16 @@ impl Messages {
         &mut self,
         cx: &mut Ctx<'_, Self>,
         round: u32,
-        reports: Vec<(NodeId, Report)>,
+        reports: Vec<(NodeId, Vec<Report>)>,
     ) {
         let mut have = Vec::new();
-        for (rank, Report { received, beyond }) in reports {
-            self.streams.take_in(beyond);
-            have.push((rank, received));
+        for (rank, pieces) in reports {
+            let mut known = Vec::new();
+            for Report { received, beyond } in pieces {
+                self.streams.take_in(beyond);
+                known = received;
+            }
+            have.push((rank, known));
         }
         let cut = self.streams.cut();
         let mut waiting = NodeSet::new();
@@ -98,12 +102,12 @@ impl Tenant for Messages {
     }
 
     fn begin(&mut self, cx: &mut Ctx<'_, Self>, beginning: Beginning<'_, Self>) {
-        let Beginning { view, members, rank, state } = beginning;
-        let founding = state.is_none() && view.agreed.is_none();
-        match (state, &view.agreed) {
-            (Some(state), _) => self.state = state,
-            (None, Some(cut)) => self.finish(cx, cut),
-            (None, None) => {}
+        let Beginning { view, members, rank, origin } = beginning;
+        let founding = origin == Origin::Founding;
+        match origin {
+            Origin::Founding | Origin::Nothing => self.state = History::default(),
+            Origin::Before => self.finish(cx, view.agreed.as_deref().unwrap_or_default()),
+            Origin::Told(pieces) => self.state = pieces.first().copied().unwrap_or_default(),
         }
         self.reset(members.clone(), rank);
         if !founding {
@@ -125,11 +129,12 @@ impl Tenant for Messages {
         self.streams.received()
     }
 
-    fn report(&mut self, ask: Vec<u32>) -> Report {
-        Report { received: self.streams.received(), beyond: self.streams.beyond(&ask) }
+    fn report(&mut self, ask: Vec<u32>) -> Vec<Report> {
+        let (received, beyond) = (self.streams.received(), self.streams.beyond(&ask));
+        Vec::from([Report { received, beyond }])
     }
 
-    fn exchange(&mut self, cx: &mut Ctx<'_, Self>, round: u32, reports: Vec<(NodeId, Report)>) {
+    fn exchange(&mut self, cx: &mut Ctx<'_, Self>, round: u32, reports: Vec<(NodeId, Vec<Report>)>) {
         self.begin_exchange(cx, round, reports);
     }
 
@@ -138,8 +143,8 @@ impl Tenant for Messages {
         done.map(|exchange| exchange.cut.clone())
     }
 
-    fn state(&self) -> History {
-        self.state
+    fn state(&self) -> Vec<History> {
+        Vec::from([self.state])
     }
 
     fn wind_down(&mut self) {

@@ -171,15 +171,15 @@ impl<A: Algorithm<Family = Mutex>> Tenant for Lock<A> {
 
     fn ask(&mut self) {}
 
-    fn report(&mut self, (): ()) -> bool {
-        self.user == User::Inside
+    fn report(&mut self, (): ()) -> Vec<bool> {
+        Vec::from([self.user == User::Inside])
     }
 
     /// Everybody has stopped: who is inside?
-    fn exchange(&mut self, cx: &mut Ctx<'_, Self>, _: u32, reports: Vec<(NodeId, bool)>) {
-        let mine = (cx.me(), self.user == User::Inside);
+    fn exchange(&mut self, cx: &mut Ctx<'_, Self>, _: u32, reports: Vec<(NodeId, Vec<bool>)>) {
+        let mine = (cx.me(), self.report(()));
         let mut all = reports.into_iter().chain([mine]);
-        let holder = all.find(|(_, inside)| *inside).map(|(rank, _)| self.members[rank.index()]);
+        let holder = all.find(|(_, inside)| inside.contains(&true)).map(|(rank, _)| self.members[rank.index()]);
         self.holder = holder.filter(|_| !flaw!(ForgetHolder));
     }
 
@@ -187,7 +187,9 @@ impl<A: Algorithm<Family = Mutex>> Tenant for Lock<A> {
         Some(self.holder)
     }
 
-    fn state(&self) {}
+    fn state(&self) -> Vec<()> {
+        Vec::from([()])
+    }
 
     fn wind_down(&mut self) {
         self.closing = true;

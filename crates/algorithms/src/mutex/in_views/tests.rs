@@ -8,7 +8,7 @@ use quorate_core::{Input, Liveness, Refusal, Scene, Span, Time, Topology, ViewId
 use quorate_sim::{Crash, Faults, Network};
 
 use super::*;
-use crate::membership::{self, Charter, Msg, Notice};
+use crate::membership::{self, Charter, Msg, Notice, Piece};
 use crate::mutex::{
     Central, Command, Load, Maekawa, NaimiTrehel, Raymond, RicartAgrawala, RicartAgrawalaAcked,
     Setup, SuzukiKasami, TokenRing, Users, central,
@@ -138,7 +138,7 @@ fn an_excluded_holder_is_told_and_a_wish_waits_for_the_seat() {
         departed: NodeSet::new(),
         agreed: Some(None),
     };
-    let effects = feed(&mut third, 3, view(with_me, Some(()))).unwrap();
+    let effects = feed(&mut third, 3, view(with_me, Some(Piece { rest: 0, content: () }))).unwrap();
     let request = "Send { to: 1, msg: Inside { view: ViewId(3), msg: Counted { counter: 0, msg: Request } } }";
     assert_eq!(effects, [request]);
 }
