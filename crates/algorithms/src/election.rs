@@ -10,6 +10,7 @@ pub mod firewire;
 pub mod floodmax;
 pub mod graph_dfs;
 pub mod hirschberg_sinclair;
+mod in_views;
 pub mod itai_rodeh;
 pub mod lelann;
 mod links;
@@ -37,6 +38,7 @@ pub use firewire::FireWire;
 pub use floodmax::FloodMax;
 pub use graph_dfs::GraphDfs;
 pub use hirschberg_sinclair::HirschbergSinclair;
+pub use in_views::InViews;
 pub use itai_rodeh::ItaiRodeh;
 pub use lelann::LeLann;
 pub use monitor::OneLeader;
@@ -67,7 +69,7 @@ crate::catalogue::catalogue! { Election:
     FireWire,
     RegistryTree,
 }
-crate::stack::stack!(Election);
+crate::stack::stack!(Election in InViews);
 
 /// The family of leader election.
 #[derive(Debug)]

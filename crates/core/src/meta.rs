@@ -93,6 +93,17 @@ impl Shape {
         }
     }
 
+    /// So many nodes linked in this shape: trees are binary, and in any graph all are linked.
+    #[must_use]
+    pub fn laid_out(self, count: usize) -> Topology {
+        match self {
+            Self::Complete | Self::Graph => Topology::complete(count),
+            Self::Ring => Topology::ring(count),
+            Self::TwoWayRing => Topology::ring(count).two_way(),
+            Self::Tree => Topology::binary_tree(count),
+        }
+    }
+
     /// Does a topology have this shape?
     #[must_use]
     pub fn fits(self, topology: &Topology) -> bool {

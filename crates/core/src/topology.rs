@@ -53,6 +53,14 @@ impl Topology {
         Self { count, links: Links::Listed { starts, targets } }
     }
 
+    /// A binary tree with two-way links: the parent of node i is node i/2.
+    #[must_use]
+    pub fn binary_tree(count: usize) -> Self {
+        let edge = |node: usize| (NodeId::at(node), NodeId::at((node - 1) / 2));
+        let edges: Vec<_> = (1..count).map(edge).collect();
+        Self::undirected(count, &edges).expect("each node but the first has one parent")
+    }
+
     /// Exactly the given one-way links, each node's in the order given.
     ///
     /// # Errors

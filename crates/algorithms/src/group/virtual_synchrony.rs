@@ -87,28 +87,27 @@ mod words;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Meta, NodeId, NodeSet, Options,
-    Paper, Protocol, Refusal, Shape, Timing, ViewId, Wrap,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, NodeSet, Options, Paper,
+    Protocol, Refusal, Shape, Timing,
 };
 
 use super::{Command, Event, Group, History, Ordering, Promise, TotalBy, Views, Wish};
-use crate::membership::{self, Charter, Command as Seating, Membership, Register, Seat};
+use crate::membership::{Charter, Founding, Hall, Majority, Pace, Register, Seat, SeatRecord};
 use change::Exchange;
 use options::OPTIONS;
 pub use options::{By, Config};
 pub use streams::{Label, Run, Unit};
 use streams::{PLACE_MAX, Streams};
 use token::Token;
-pub use words::{Inside, Messages, Msg, Report};
+pub use words::{Cut, Inside, Report};
 
 /// How many wishes may wait to be sent.
 const OUTGOING_MAX: usize = 4_096;
-/// How many messages of later views are kept.
-const EARLY_MAX: usize = 65_536;
 
 impl Algorithm for VirtualSynchrony {
     type Family = Group;
@@ -184,41 +183,37 @@ impl Algorithm for VirtualSynchrony {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, setup, config, life, .. } = boot;
+        let Boot { me, setup, config, life, kept, .. } = boot;
+        let stable = kept.get(&()).cloned();
         let members = &setup.members;
         let mut everybody = boot.neighbours.iter().collect::<NodeSet>();
         everybody.insert(me);
         let authority = match config.authority {
-            By::Majority => Seat::Majority(Box::default()),
+            By::Majority => {
+                let kept = match stable {
+                    Some(SeatRecord::Majority(ledger)) => Some(ledger),
+                    _ => None,
+                };
+                Seat::Majority(Box::new(Majority::new(config.patience, kept)))
+            }
             By::Register => {
                 let home = everybody.iter().last().unwrap_or(me);
                 everybody.remove(home);
-                Seat::Register(Box::new(Register::new(home, Charter::founding(members))))
+                let kept = match stable {
+                    Some(SeatRecord::Register(view)) => Some(view),
+                    _ => None,
+                };
+                Seat::Register(Box::new(Register::new(home, Charter::founding(members), kept)))
             }
         };
-        let membership = Membership::new(me, life, everybody, members, authority);
-        let founder = membership.is_member();
-        let rank = members.iter().position(|node| node == me).unwrap_or(0);
-        Self {
-            me,
-            config: config.clone(),
-            total: setup.total,
-            membership,
-            view: ViewId(u64::from(founder)),
-            members: if founder { members.iter().collect() } else { Vec::new() },
-            streams: Streams::new(rank, if founder { members.len() } else { 0 }),
-            stopped: false,
-            told: alloc::vec![0; if founder { members.len() } else { 0 }],
-            ack_is_due: false,
-            outgoing: VecDeque::new(),
-            token: Token::new(founder && rank == 0),
-            early: Vec::new(),
-            exchange: None,
-            leaving: false,
-            state: History::default(),
-        }
+        let pace = config.patience.map(|patience| Pace { patience, ..Pace::default() });
+        let founding = Founding { me, boot: life, everybody, founders: members, pace };
+        Self::new(founding, authority, Messages::new(config.clone(), setup.total))
     }
 }
+
+/// A member of a virtually synchronous group.
+pub type VirtualSynchrony = Hall<Messages>;
 
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -227,25 +222,14 @@ pub enum Timer {
     Ack,
 }
 
-const MEMBERSHIP: Wrap<Membership<Messages>, VirtualSynchrony> = Wrap {
-    msg: Msg::Membership,
-    timer: |none: Infallible| match none {},
-    stable: |none| match none {},
-};
-
-/// A member of a virtually synchronous group.
-///
-/// Invariant: `members` and `streams` are those of `view`, the last one that the user was told of.
+/// The messages of a group, in one view after the other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct VirtualSynchrony {
-    me: NodeId,
+pub struct Messages {
     config: Config,
     total: TotalBy,
-    membership: Membership<Messages>,
-    /// The view that was installed last; 0 for none.
-    view: ViewId,
-    /// Its members by rank.
-    members: Vec<NodeId>,
+    /// The members of this view by rank, and which of them I am.
+    members: Arc<[NodeId]>,
+    rank: usize,
     streams: Streams,
     /// A change is going on: nothing is sent or delivered in this view any more.
     stopped: bool,
@@ -256,8 +240,6 @@ pub struct VirtualSynchrony {
     /// What the user has sent and the group has not.
     outgoing: VecDeque<Wish>,
     token: Token,
-    /// Messages of views that have not begun here.
-    early: Vec<(NodeId, ViewId, Inside)>,
     /// The exchange that I coordinate.
     exchange: Option<Exchange>,
     /// The user wishes to leave as soon as everything is sent.
@@ -266,68 +248,58 @@ pub struct VirtualSynchrony {
     state: History,
 }
 
-impl VirtualSynchrony {
-    /// Lets the membership part do something, and does what follows from it.
-    fn seat<R>(
-        &mut self,
-        cx: &mut Ctx<'_, Self>,
-        part: impl FnOnce(&mut Membership<Messages>, &mut Ctx<'_, Membership<Messages>>) -> R,
-    ) -> R {
-        let mut events = Vec::new();
-        let membership = &mut self.membership;
-        let result = cx.lower(MEMBERSHIP, &mut events, |cx| part(membership, cx));
-        for event in events {
-            self.on_membership(cx, event);
+impl Messages {
+    fn new(config: Config, total: TotalBy) -> Self {
+        Self {
+            config,
+            total,
+            members: Arc::new([]),
+            rank: 0,
+            streams: Streams::new(0, 0),
+            stopped: true,
+            told: Vec::new(),
+            ack_is_due: false,
+            outgoing: VecDeque::new(),
+            token: Token::new(false),
+            exchange: None,
+            leaving: false,
+            state: History::default(),
         }
-        result
     }
+}
 
-    fn on_membership(&mut self, cx: &mut Ctx<'_, Self>, event: membership::Event<Messages>) {
-        use membership::Event as Of;
-        match event {
-            Of::Lead => self.stop_all(cx),
-            Of::Stop { coordinator, round, ask } => self.stop(cx, coordinator, round, &ask),
-            Of::Gathered { round, reports } => self.exchange(cx, round, reports),
-            Of::Install { view, state, welcome } => self.install(cx, &view, state, welcome),
-            Of::Left(view) => {
-                if let Some(Charter { agreed: Some(cut), .. }) = view {
-                    self.finish(cx, &cut);
-                }
-                self.retire();
-                cx.emit(Event::Left);
+impl Protocol for Messages {
+    type Msg = Inside;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, _: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        let member = !self.members.is_empty() && !self.leaving;
+        match command {
+            Command::Multicast(_) if !member => Err(Refusal::NotMember),
+            Command::Multicast(_) if self.outgoing.len() >= OUTGOING_MAX => Err(Refusal::Busy),
+            Command::Multicast(wish) => {
+                self.outgoing.push_back(wish);
+                Ok(())
             }
-            Of::Excluded => {
-                self.retire();
-                cx.emit(Event::Excluded);
-            }
+            Command::Join | Command::Leave => unreachable!("they are for the hall"),
         }
     }
 
-    fn read_early(&mut self, cx: &mut Ctx<'_, Self>) {
-        for (from, view, msg) in core::mem::take(&mut self.early) {
-            self.on_inside(cx, from, view, msg);
-        }
-    }
-
-    fn on_inside(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, view: ViewId, msg: Inside) {
-        if view > self.view && self.early.len() < EARLY_MAX {
-            cx.trace("keep for a later view", &[("view", view.0)]);
-            self.early.push((from, view, msg));
-            return;
-        }
-        let Some(rank) = self.rank(from).filter(|_| view == self.view) else {
-            cx.trace("stale", &[("view", view.0)]);
-            return;
-        };
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Inside) {
         match msg {
-            Inside::Data(number, unit) => self.on_data(cx, rank, number, unit),
+            Inside::Data(number, unit) => self.on_data(cx, from.index(), number, unit),
             Inside::Ack(received) => {
-                cx.trace("note an ACK", &[("from", from.number().into())]);
-                self.streams.acknowledge(rank, &received);
+                cx.trace("note an ACK", &[("from", self.number_of(from))]);
+                self.streams.acknowledge(from.index(), &received);
                 self.deliver(cx);
             }
             Inside::Want => {
-                cx.trace("note a WANT", &[("from", from.number().into())]);
+                cx.trace("note a WANT", &[("from", self.number_of(from))]);
                 self.token.wanting.insert(from);
             }
             Inside::Token(place) if place > PLACE_MAX => {
@@ -339,47 +311,9 @@ impl VirtualSynchrony {
                 (self.token.place, self.token.used) = (place, 0);
             }
             Inside::Repair(round, runs) => self.on_repair(cx, from, round, runs),
-            Inside::RepairOk(round) => self.on_repair_ok(cx, from, round),
+            Inside::RepairOk(round) => self.on_repair_ok(from, round),
         }
         self.pump(cx);
-    }
-}
-
-impl Protocol for VirtualSynchrony {
-    type Msg = Msg;
-    type Timer = Timer;
-    type Command = Command;
-    type Event = Event;
-    type Stable = Infallible;
-
-    fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
-        self.seat(cx, |part, cx| part.on_start(cx));
-    }
-
-    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        let inside = self.membership.is_member() && !self.leaving;
-        match command {
-            Command::Join => self.seat(cx, |part, cx| part.on_command(cx, Seating::Join)),
-            Command::Leave | Command::Multicast(_) if !inside => Err(Refusal::NotMember),
-            Command::Leave => {
-                self.leaving = true;
-                self.pump(cx);
-                Ok(())
-            }
-            Command::Multicast(_) if self.outgoing.len() >= OUTGOING_MAX => Err(Refusal::Busy),
-            Command::Multicast(wish) => {
-                self.outgoing.push_back(wish);
-                self.pump(cx);
-                Ok(())
-            }
-        }
-    }
-
-    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        match msg {
-            Msg::Membership(msg) => self.seat(cx, |part, cx| part.on_message(cx, from, msg)),
-            Msg::Inside(view, msg) => self.on_inside(cx, from, view, msg),
-        }
     }
 
     fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, Timer::Ack: Timer) {
@@ -388,10 +322,6 @@ impl Protocol for VirtualSynchrony {
         if !self.stopped && received != self.told {
             self.tell_what_i_have(cx, received);
         }
-    }
-
-    fn on_liveness(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId, now: Liveness) {
-        self.seat(cx, |part, cx| part.on_liveness(cx, peer, now));
     }
 
     fn assert_invariants(&self) {

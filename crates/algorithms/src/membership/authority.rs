@@ -1,16 +1,11 @@
 //! Who decides which view follows which.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
-use core::fmt::Debug;
-use core::hash::Hash;
 
-use quorate_core::{NodeId, NodeSet};
+use quorate_core::{Ctx, Durable, Effect, Message, NodeId, NodeSet, Protocol, Refusal};
 
-use super::{Charter, Content, Majority, MajorityMsg, Member, Register, RegisterMsg};
-
-/// A message of an authority, and whom it is for.
-pub type Post<M> = (NodeId, M);
+use super::majority::Retry;
+use super::{Charter, Content, Ledger, Majority, MajorityMsg, Register, RegisterMsg};
 
 /// A view that somebody would have follow.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -21,48 +16,19 @@ pub struct Proposal<D> {
     pub reach: NodeSet,
 }
 
-/// The view that is to be followed, as its authority sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Electorate<'a> {
-    /// Who asks.
-    pub me: NodeId,
-    /// Its members, the most senior first.
-    pub members: &'a [Member],
-}
-
 /// Decides which view follows which: one register that is compared and set.
 ///
-/// For each number at most one view is ever returned, at any node and by whatever proposal: that is
-/// all that the membership protocol relies on, so a consensus engine fits in here as well as the two
-/// that stand beside.
-pub trait Authority<D>: Clone + Eq + Hash + Debug + Send + Sync + 'static {
-    /// What its parts at different nodes send each other.
-    type Msg: AuthorityMessage;
+/// It is a part: its commands are proposals, and it tells what was decided to nodes that proposed
+/// something. What it must not forget it persists, so that a node that comes up again is the same
+/// voter as before, though it is no member any more. For each number at most one view is ever told, at any node and by whatever proposal:
+/// that is all that halls rely on, so a consensus engine fits in here as well as the two that stand
+/// beside.
+pub trait Authority<D>: Protocol<Command = Proposal<D>, Event = Charter<D>> {
+    /// This node knows of this view and of no later one.
+    fn follow(&mut self, view: &Charter<D>);
 
-    /// A member proposes a view. Returns what is decided, once it is.
-    fn propose(
-        &mut self,
-        electorate: Electorate<'_>,
-        proposal: Proposal<D>,
-        post: &mut Vec<Post<Self::Msg>>,
-    ) -> Option<Charter<D>>;
-
-    /// A message of another part arrives. `view` is the one that this node is a member of, if it
-    /// is. Returns what is decided, to a node that proposed something.
-    fn on_message(
-        &mut self,
-        me: NodeId,
-        view: Option<&Charter<D>>,
-        from: NodeId,
-        msg: Self::Msg,
-        post: &mut Vec<Post<Self::Msg>>,
-    ) -> Option<Charter<D>>;
-}
-
-/// A message of an authority.
-pub trait AuthorityMessage: Content {
-    /// Its kind, as in reports.
-    fn kind(&self) -> &'static str;
+    /// The view that this node knew of when it last persisted something.
+    fn recalled(&self) -> Option<&Charter<D>>;
 }
 
 /// The authority of a run, chosen when it begins.
@@ -72,6 +38,23 @@ pub enum Seat<D> {
     Majority(Box<Majority<D>>),
     /// A process of its own.
     Register(Box<Register<D>>),
+}
+
+/// What a [`Seat`] persists.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum SeatRecord<D> {
+    /// Of a majority.
+    Majority(Ledger<D>),
+    /// Of a register.
+    Register(Charter<D>),
+}
+
+/// An authority keeps one record.
+impl<D: Content> Durable for SeatRecord<D> {
+    type Key = ();
+
+    fn key(&self) {}
 }
 
 /// What parts of a [`Seat`] send each other.
@@ -84,7 +67,7 @@ pub enum SeatMsg<D> {
     Register(RegisterMsg<D>),
 }
 
-impl<D: Content + 'static> AuthorityMessage for SeatMsg<D> {
+impl<D: Content + 'static> Message for SeatMsg<D> {
     fn kind(&self) -> &'static str {
         match self {
             Self::Majority(msg) => msg.kind(),
@@ -93,62 +76,88 @@ impl<D: Content + 'static> AuthorityMessage for SeatMsg<D> {
     }
 }
 
-fn wrapped<M, D>(
-    posted: Vec<Post<M>>,
-    wrap: fn(M) -> SeatMsg<D>,
-    post: &mut Vec<Post<SeatMsg<D>>>,
-) {
-    post.extend(posted.into_iter().map(|(to, msg)| (to, wrap(msg))));
+/// An effect of a part as one of its [`Seat`].
+fn lifted<C, D>(
+    effect: Effect<C>,
+    msg: fn(C::Msg) -> SeatMsg<D>,
+    stable: fn(C::Stable) -> SeatRecord<D>,
+) -> Effect<Seat<D>>
+where
+    C: Protocol<Timer = Retry, Event = Charter<D>>,
+    D: Content + 'static,
+{
+    match effect {
+        Effect::Send { to, msg: it } => Effect::Send { to, msg: msg(it) },
+        Effect::Multicast { to, msg: it } => Effect::Multicast { to, msg: msg(it) },
+        Effect::SetTimer { timer, after } => Effect::SetTimer { timer, after },
+        Effect::CancelTimer(timer) => Effect::CancelTimer(timer),
+        Effect::Persist(it) => Effect::Persist(stable(it)),
+        Effect::Emit(view) => Effect::Emit(view),
+    }
 }
 
-impl<D: Content + 'static> Authority<D> for Seat<D> {
-    type Msg = SeatMsg<D>;
+fn as_majority<D: Content + 'static>(effect: Effect<Majority<D>>) -> Option<Effect<Seat<D>>> {
+    Some(lifted(effect, SeatMsg::Majority, SeatRecord::Majority))
+}
 
-    fn propose(
-        &mut self,
-        electorate: Electorate<'_>,
-        proposal: Proposal<D>,
-        post: &mut Vec<Post<SeatMsg<D>>>,
-    ) -> Option<Charter<D>> {
+fn as_register<D: Content + 'static>(effect: Effect<Register<D>>) -> Option<Effect<Seat<D>>> {
+    Some(lifted(effect, SeatMsg::Register, SeatRecord::Register))
+}
+
+impl<D: Content + 'static> Protocol for Seat<D> {
+    type Msg = SeatMsg<D>;
+    type Timer = Retry;
+    type Command = Proposal<D>;
+    type Event = Charter<D>;
+    type Stable = SeatRecord<D>;
+
+    fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         match self {
-            Self::Majority(authority) => {
-                let mut posted = Vec::new();
-                let decided = authority.propose(electorate, proposal, &mut posted);
-                wrapped(posted, SeatMsg::Majority, post);
-                decided
-            }
-            Self::Register(authority) => {
-                let mut posted = Vec::new();
-                let decided = authority.propose(electorate, proposal, &mut posted);
-                wrapped(posted, SeatMsg::Register, post);
-                decided
-            }
+            Self::Majority(part) => cx.mapped(&mut as_majority, |cx| part.on_start(cx)),
+            Self::Register(part) => cx.mapped(&mut as_register, |cx| part.on_start(cx)),
         }
     }
 
-    fn on_message(
-        &mut self,
-        me: NodeId,
-        view: Option<&Charter<D>>,
-        from: NodeId,
-        msg: SeatMsg<D>,
-        post: &mut Vec<Post<SeatMsg<D>>>,
-    ) -> Option<Charter<D>> {
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, next: Proposal<D>) -> Result<(), Refusal> {
+        match self {
+            Self::Majority(part) => cx.mapped(&mut as_majority, |cx| part.on_command(cx, next)),
+            Self::Register(part) => cx.mapped(&mut as_register, |cx| part.on_command(cx, next)),
+        }
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: SeatMsg<D>) {
         match (self, msg) {
-            (Self::Majority(authority), SeatMsg::Majority(msg)) => {
-                let mut posted = Vec::new();
-                let decided = authority.on_message(me, view, from, msg, &mut posted);
-                wrapped(posted, SeatMsg::Majority, post);
-                decided
+            (Self::Majority(part), SeatMsg::Majority(msg)) => {
+                cx.mapped(&mut as_majority, |cx| part.on_message(cx, from, msg));
             }
-            (Self::Register(authority), SeatMsg::Register(msg)) => {
-                let mut posted = Vec::new();
-                let decided = authority.on_message(me, view, from, msg, &mut posted);
-                wrapped(posted, SeatMsg::Register, post);
-                decided
+            (Self::Register(part), SeatMsg::Register(msg)) => {
+                cx.mapped(&mut as_register, |cx| part.on_message(cx, from, msg));
             }
             // A message of the other kind comes from a node that was set up otherwise.
-            _ => None,
+            _ => cx.trace("foreign", &[("from", from.number().into())]),
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Retry) {
+        match self {
+            Self::Majority(part) => cx.mapped(&mut as_majority, |cx| part.on_timer(cx, timer)),
+            Self::Register(part) => cx.mapped(&mut as_register, |cx| part.on_timer(cx, timer)),
+        }
+    }
+}
+
+impl<D: Content + 'static> Authority<D> for Seat<D> {
+    fn follow(&mut self, view: &Charter<D>) {
+        match self {
+            Self::Majority(part) => part.follow(view),
+            Self::Register(part) => part.follow(view),
+        }
+    }
+
+    fn recalled(&self) -> Option<&Charter<D>> {
+        match self {
+            Self::Majority(part) => part.recalled(),
+            Self::Register(part) => part.recalled(),
         }
     }
 }

@@ -11,15 +11,16 @@
 //! *primary partition*. The others wait.
 //!
 //! Two coordinators at a time compete only if one takes the other for dead by mistake. Then the more
-//! senior one insists, with a higher ballot, and the other one yields, unless it does not reach the
-//! senior one at all.
+//! senior one insists, with a higher ballot, and the other one yields, and tries again after a while:
+//! the senior one may reach too few.
+//!
+//! What a member has promised and accepted is persisted together with the view, before anybody hears
+//! of it. So a node that comes up again goes on voting, though it is no member any more: if all
+//! restart at once, a majority of the last view that was decided decides the next one.
 
-use alloc::vec::Vec;
+use quorate_core::{Ctx, Durable, Message, NodeId, NodeSet, Protocol, Refusal, Span, ViewId};
 
-use quorate_core::{NodeId, NodeSet, ViewId};
-
-use super::authority::AuthorityMessage;
-use super::{Authority, Charter, Content, Electorate, Member, Post, Proposal};
+use super::{Authority, Charter, Content, Member, Proposal};
 
 /// The number of an attempt to decide; a later attempt has a larger one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -57,7 +58,11 @@ pub enum Step<D> {
     Refused(Ballot),
 }
 
-impl<D: Content> AuthorityMessage for MajorityMsg<D> {
+/// The kinds of messages of a majority.
+pub const MAJORITY_KINDS: [&str; 6] =
+    ["PREPARE", "PROMISE", "ACCEPT", "ACCEPTED", "REFUSED", "DECIDED"];
+
+impl<D: Content> Message for MajorityMsg<D> {
     fn kind(&self) -> &'static str {
         match self {
             Self::Ballot(.., Step::Prepare) => "PREPARE",
@@ -70,14 +75,37 @@ impl<D: Content> AuthorityMessage for MajorityMsg<D> {
     }
 }
 
+/// What a voter must not forget.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Ledger<D> {
+    /// The last view that it knew of: it votes on the one that follows.
+    view: Charter<D>,
+    promised: Option<Ballot>,
+    accepted: Option<(Ballot, Charter<D>)>,
+}
+
+/// An authority keeps one record.
+impl<D: Content> Durable for Ledger<D> {
+    type Key = ();
+
+    fn key(&self) {}
+}
+
+/// An attempt that was refused is made again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Retry;
+
 /// The authority's part at one member.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Majority<D> {
-    /// The number of the view that is to be decided on.
-    deciding: ViewId,
-    promised: Option<Ballot>,
-    accepted: Option<(Ballot, Charter<D>)>,
+    /// After how long an attempt that was refused is made again; if none, at once or not at all.
+    patience: Option<Span>,
+    /// Nothing before this node knows of any view.
+    ledger: Option<Ledger<D>>,
     attempt: Option<Attempt<D>>,
+    /// The timer for another attempt is set.
+    retries: bool,
 }
 
 /// An attempt of this member.
@@ -86,17 +114,19 @@ struct Attempt<D> {
     ballot: Ballot,
     next: Charter<D>,
     reach: NodeSet,
-    members: Vec<Member>,
     /// Who has promised, and what was accepted with the highest ballot among them.
     promises: NodeSet,
     found: Option<(Ballot, Charter<D>)>,
     /// Who has accepted; nobody was asked to while promises are collected.
     accepts: Option<NodeSet>,
+    /// The highest round that it was refused for.
+    refused: u32,
 }
 
-impl<D> Default for Majority<D> {
-    fn default() -> Self {
-        Self { deciding: ViewId(0), promised: None, accepted: None, attempt: None }
+impl<D> Majority<D> {
+    /// The part at a node that has kept this, or nothing yet.
+    pub const fn new(patience: Option<Span>, kept: Option<Ledger<D>>) -> Self {
+        Self { patience, ledger: kept, attempt: None, retries: false }
     }
 }
 
@@ -107,80 +137,70 @@ fn is_quorum(members: &[Member], these: &NodeSet) -> bool {
     2 * counted > members.len() || 2 * counted == members.len() && senior
 }
 
-impl<D: Content + 'static> Majority<D> {
-    /// Turns to the view of this number, if it is later than the one it is about.
-    fn turn_to(&mut self, id: ViewId) {
-        if id > self.deciding {
-            *self = Self { deciding: id, ..Self::default() };
-        }
+impl<D> Ledger<D> {
+    /// The number of the view that is decided on.
+    fn deciding(&self) -> ViewId {
+        ViewId(self.view.id.0 + 1)
     }
 
+    /// May this ballot be taken, after what was promised?
+    fn allows(&self, ballot: Ballot) -> bool {
+        self.promised.is_none_or(|promised| promised <= ballot)
+    }
+}
+
+impl<D: Content + 'static> Majority<D> {
     /// Takes part in one's own attempt, as all members do. Its ballot is above all that it has
     /// promised.
-    fn begin(&mut self, me: NodeId, post: &mut Vec<Post<MajorityMsg<D>>>) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_mut()?;
+    fn begin(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
         let ballot = attempt.ballot;
-        self.promised = Some(ballot);
-        attempt.promises.insert(me);
-        attempt.found = self.accepted.clone();
-        let prepare = || MajorityMsg::Ballot(self.deciding, ballot, Step::Prepare);
-        post.extend(attempt.reach.iter().map(|node| (node, prepare())));
-        self.ask_to_accept(me, post)
+        ledger.promised = Some(ballot);
+        cx.persist(ledger.clone());
+        attempt.promises.insert(cx.me());
+        attempt.found = ledger.accepted.clone();
+        for node in &attempt.reach {
+            cx.send(node, MajorityMsg::Ballot(ledger.deciding(), ballot, Step::Prepare));
+        }
+        self.ask_to_accept(cx);
     }
 
     /// With enough promises, asks to accept what may have been decided, or else one's own.
-    fn ask_to_accept(
-        &mut self,
-        me: NodeId,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_mut()?;
-        if attempt.accepts.is_some() || !is_quorum(&attempt.members, &attempt.promises) {
-            return None;
+    fn ask_to_accept(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
+        if attempt.accepts.is_some() || !is_quorum(&ledger.view.members, &attempt.promises) {
+            return;
         }
         if let Some((_, found)) = attempt.found.take() {
             attempt.next = found;
         }
-        self.accept_own(me, post)
+        self.accept_own(cx);
     }
 
-    fn accept_own(
-        &mut self,
-        me: NodeId,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_mut()?;
+    fn accept_own(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
         let Attempt { ballot, next, reach, accepts, .. } = attempt;
         // Since it began, this member may have promised somebody else not to.
-        let may = self.promised.is_none_or(|promised| promised <= *ballot);
-        *accepts = Some([me].into_iter().filter(|_| may).collect());
+        let may = ledger.allows(*ballot);
+        *accepts = Some([cx.me()].into_iter().filter(|_| may).collect());
         if may {
-            self.promised = Some(*ballot);
-            self.accepted = Some((*ballot, next.clone()));
+            ledger.promised = Some(*ballot);
+            ledger.accepted = Some((*ballot, next.clone()));
+            cx.persist(ledger.clone());
         }
-        let accept = || MajorityMsg::Ballot(self.deciding, *ballot, Step::Accept(next.clone()));
-        post.extend(reach.iter().map(|node| (node, accept())));
-        self.decided()
+        for node in reach.iter() {
+            let accept = Step::Accept(next.clone());
+            cx.send(node, MajorityMsg::Ballot(ledger.deciding(), *ballot, accept));
+        }
+        self.tell(cx);
     }
 
-    fn decided(&self) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_ref()?;
-        let accepts = attempt.accepts.as_ref()?;
-        is_quorum(&attempt.members, accepts).then(|| attempt.next.clone())
-    }
-
-    /// Promises or accepts, if nothing speaks against it; says so.
-    fn answer(&mut self, ballot: Ballot, accept: Option<Charter<D>>) -> Step<D> {
-        match self.promised {
-            Some(promised) if promised > ballot => return Step::Refused(promised),
-            _ => self.promised = Some(ballot),
-        }
-        match accept {
-            None => Step::Promise(self.accepted.clone()),
-            Some(next) => {
-                self.accepted = Some((ballot, next));
-                Step::Accepted
-            }
+    /// Tells what is decided, if it is.
+    fn tell(&self, cx: &mut Ctx<'_, Self>) {
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
+        let quorum = |accepts| is_quorum(&ledger.view.members, accepts);
+        if attempt.accepts.as_ref().is_some_and(quorum) {
+            cx.emit(attempt.next.clone());
         }
     }
 
@@ -188,33 +208,48 @@ impl<D: Content + 'static> Majority<D> {
     /// one says so.
     fn vote(
         &mut self,
-        view: Option<&Charter<D>>,
+        cx: &mut Ctx<'_, Self>,
         (id, ballot): (ViewId, Ballot),
         accept: Option<Charter<D>>,
     ) -> Option<MajorityMsg<D>> {
-        let view = view?;
-        if view.id >= id {
-            return Some(MajorityMsg::Decided(view.clone()));
+        let ledger = self.ledger.as_mut()?;
+        if ledger.view.id >= id {
+            return Some(MajorityMsg::Decided(ledger.view.clone()));
         }
-        if id.0.checked_sub(1) != Some(view.id.0) {
+        if id != ledger.deciding() || ledger.view.rank(cx.me()).is_none() {
             return None;
         }
-        self.turn_to(id);
-        Some(MajorityMsg::Ballot(id, ballot, self.answer(ballot, accept)))
+        let step = match ledger.promised {
+            Some(promised) if promised > ballot => Step::Refused(promised),
+            _ => {
+                ledger.promised = Some(ballot);
+                let answer = match accept {
+                    None => Step::Promise(ledger.accepted.clone()),
+                    Some(next) => {
+                        ledger.accepted = Some((ballot, next));
+                        Step::Accepted
+                    }
+                };
+                cx.persist(ledger.clone());
+                answer
+            }
+        };
+        Some(MajorityMsg::Ballot(id, ballot, step))
     }
 
     /// An answer in an attempt of this member; those in earlier ones, also about earlier views, do
     /// not count any more.
     fn count(
         &mut self,
-        me: NodeId,
+        cx: &mut Ctx<'_, Self>,
         from: NodeId,
         (id, ballot): (ViewId, Ballot),
         answer: Step<D>,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        let current = (id == self.deciding).then_some(self.attempt.as_mut()).flatten();
-        let attempt = current.filter(|attempt| attempt.ballot == ballot)?;
+    ) {
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
+        if id != ledger.deciding() || attempt.ballot != ballot {
+            return;
+        }
         match answer {
             Step::Promise(accepted) => {
                 attempt.promises.insert(from);
@@ -223,89 +258,131 @@ impl<D: Content + 'static> Majority<D> {
                 if highest(&accepted) > highest(&attempt.found) {
                     attempt.found = accepted;
                 }
-                self.ask_to_accept(me, post)
+                self.ask_to_accept(cx);
             }
             Step::Accepted => {
-                attempt.accepts.as_mut()?.insert(from);
-                self.decided()
+                if let Some(accepts) = &mut attempt.accepts {
+                    accepts.insert(from);
+                    self.tell(cx);
+                }
             }
-            Step::Refused(promised) => self.on_refused(me, promised, post),
-            Step::Prepare | Step::Accept(_) => None,
+            Step::Refused(promised) => self.on_refused(cx, promised),
+            Step::Prepare | Step::Accept(_) => {}
         }
     }
 
-    /// An attempt was refused: insist with a higher ballot, or yield to a more senior member.
-    fn on_refused(
-        &mut self,
-        me: NodeId,
-        promised: Ballot,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        let attempt = self.attempt.as_mut()?;
-        let senior = promised.juniors >= attempt.ballot.juniors && promised.proposer != me;
-        if senior && attempt.reach.contains(promised.proposer) {
-            return None;
+    /// An attempt was refused: insist with a higher ballot, or yield to a more senior member, at
+    /// least for now.
+    fn on_refused(&mut self, cx: &mut Ctx<'_, Self>, promised: Ballot) {
+        let Some(attempt) = &mut self.attempt else { return };
+        let senior = promised.juniors >= attempt.ballot.juniors && promised.proposer != cx.me();
+        attempt.refused = attempt.refused.max(promised.round);
+        match self.patience.filter(|_| senior) {
+            Some(patience) if !self.retries => {
+                cx.trace("yield", &[("to", promised.proposer.number().into())]);
+                self.retries = true;
+                cx.set_timer(Retry, patience..patience.times(2));
+            }
+            Some(_) => {}
+            None if senior && attempt.reach.contains(promised.proposer) => {}
+            None => self.insist(cx),
         }
-        let known = self.promised.map_or(promised.round, |mine| mine.round.max(promised.round));
-        attempt.ballot.round = known.saturating_add(1);
+    }
+
+    /// Another attempt, with a ballot above all that are known.
+    fn insist(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
+        let promised = ledger.promised.map_or(0, |promised| promised.round);
+        attempt.ballot.round = attempt.refused.max(promised).saturating_add(1);
         (attempt.promises, attempt.accepts) = (NodeSet::new(), None);
-        self.begin(me, post)
+        self.begin(cx);
+    }
+
+    fn forget_retry(&mut self, cx: &mut Ctx<'_, Self>) {
+        if core::mem::take(&mut self.retries) {
+            cx.cancel_timer(Retry);
+        }
     }
 }
 
-impl<D: Content + 'static> Authority<D> for Majority<D> {
+impl<D: Content + 'static> Protocol for Majority<D> {
     type Msg = MajorityMsg<D>;
+    type Timer = Retry;
+    type Command = Proposal<D>;
+    type Event = Charter<D>;
+    type Stable = Ledger<D>;
 
-    fn propose(
-        &mut self,
-        electorate: Electorate<'_>,
-        proposal: Proposal<D>,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        let Electorate { me, members } = electorate;
-        let Proposal { next, reach } = proposal;
-        self.turn_to(next.id);
-        let rank = members.iter().position(|member| member.node == me)?;
-        let first = rank == 0 && self.promised.is_none();
+    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, it: Proposal<D>) -> Result<(), Refusal> {
+        let Proposal { next, reach } = it;
+        let me = cx.me();
+        let ledger = self.ledger.as_ref().ok_or(Refusal::NotMember)?;
+        let rank = ledger.view.rank(me).ok_or(Refusal::NotMember)?;
+        let first = rank == 0 && ledger.promised.is_none();
         let round =
-            self.promised.map_or(u32::from(!first), |promised| promised.round.saturating_add(1));
-        let juniors = (members.len() - rank) as u32;
+            ledger.promised.map_or(u32::from(!first), |promised| promised.round.saturating_add(1));
+        let juniors = (ledger.view.members.len() - rank) as u32;
         self.attempt = Some(Attempt {
             ballot: Ballot { round, juniors, proposer: me },
             next,
             reach,
-            members: members.to_vec(),
             promises: NodeSet::new(),
             found: None,
             accepts: None,
+            refused: 0,
         });
-        if first { self.accept_own(me, post) } else { self.begin(me, post) }
+        self.forget_retry(cx);
+        if first {
+            self.accept_own(cx);
+        } else {
+            self.begin(cx);
+        }
+        Ok(())
     }
 
-    fn on_message(
-        &mut self,
-        me: NodeId,
-        view: Option<&Charter<D>>,
-        from: NodeId,
-        msg: MajorityMsg<D>,
-        post: &mut Vec<Post<MajorityMsg<D>>>,
-    ) -> Option<Charter<D>> {
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: MajorityMsg<D>) {
         let (id, ballot, step) = match msg {
             MajorityMsg::Ballot(id, ballot, step) => (id, ballot, step),
-            MajorityMsg::Decided(view) => return Some(view),
+            MajorityMsg::Decided(view) => return cx.emit(view),
         };
         let accept = match step {
             Step::Prepare => None,
             Step::Accept(next) => Some(next),
-            answer => return self.count(me, from, (id, ballot), answer, post),
+            answer => return self.count(cx, from, (id, ballot), answer),
         };
-        post.extend(self.vote(view, (id, ballot), accept).map(|msg| (from, msg)));
-        None
+        if let Some(answer) = self.vote(cx, (id, ballot), accept) {
+            cx.send(from, answer);
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, Retry: Retry) {
+        self.retries = false;
+        self.insist(cx);
+    }
+}
+
+impl<D: Content + 'static> Authority<D> for Majority<D> {
+    fn follow(&mut self, view: &Charter<D>) {
+        if self.ledger.as_ref().is_none_or(|ledger| ledger.view.id < view.id) {
+            let view = view.clone();
+            self.ledger = Some(Ledger { view, promised: None, accepted: None });
+            self.attempt = None;
+        }
+    }
+
+    fn recalled(&self) -> Option<&Charter<D>> {
+        self.ledger.as_ref().map(|ledger| &ledger.view)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
+    use quorate_core::{Effect, Input, Time};
+    use quorate_sim::Draw;
+
     use super::*;
     use crate::membership::Life;
 
@@ -328,29 +405,32 @@ mod tests {
     fn a_proposer_keeps_the_promises_that_it_has_made_since() {
         let view = charter(1, &[0, 1, 2, 3]);
         let [first, second, me] = [0, 1, 2].map(NodeId::at);
-        let mut majority = Majority::default();
-        let mut post = Vec::new();
+        let mut majority = Majority::new(None, None);
+        majority.follow(&view);
+        let hear = |majority: &mut Majority<()>, input| {
+            let mut effects = Vec::new();
+            let mut draw = Draw::new(1, 0);
+            let cx = &mut Ctx::new(me, Time::ZERO, &mut draw, &mut effects);
+            assert_eq!(majority.step(cx, input), Ok(()));
+            effects.retain(|effect| !matches!(effect, Effect::Persist(_)));
+            effects
+        };
         let proposal =
             Proposal { next: charter(2, &[2]), reach: [first, second].into_iter().collect() };
-        let electorate = Electorate { me, members: &view.members };
-        assert_eq!(majority.propose(electorate, proposal, &mut post), None);
+        hear(&mut majority, Input::Command(proposal));
         let Some(Attempt { ballot: mine, .. }) = majority.attempt.clone() else {
-            panic!("{post:?}")
+            panic!("{majority:?}")
         };
         let other = Ballot { round: mine.round, juniors: 3, proposer: second };
         let say = |ballot, step| MajorityMsg::Ballot(ViewId(2), ballot, step);
-        let mut hear = |majority: &mut Majority<()>, from, msg| {
-            post.clear();
-            let decided = majority.on_message(me, Some(&view), from, msg, &mut post);
-            (decided, post.clone())
-        };
-        let promise = say(other, Step::Promise(None));
-        let answer = hear(&mut majority, second, say(other, Step::Prepare));
-        assert_eq!(answer, (None, [(second, promise)].into()));
-        let accept = say(mine, Step::Accept(charter(2, &[2])));
-        let asked = hear(&mut majority, first, say(mine, Step::Promise(None)));
-        assert_eq!(asked, (None, [(first, accept.clone()), (second, accept)].into()));
-        assert_eq!((majority.promised, majority.accepted.clone()), (Some(other), None));
-        assert_eq!(hear(&mut majority, first, say(mine, Step::Accepted)), (None, Vec::new()));
+        let from = |from, msg| Input::Message { from, msg };
+        let answer = hear(&mut majority, from(second, say(other, Step::Prepare)));
+        assert_eq!(answer, [Effect::Send { to: second, msg: say(other, Step::Promise(None)) }]);
+        let accept = || say(mine, Step::Accept(charter(2, &[2])));
+        let asked = hear(&mut majority, from(first, say(mine, Step::Promise(None))));
+        assert_eq!(asked, [first, second].map(|to| Effect::Send { to, msg: accept() }));
+        let ledger = majority.ledger.clone().unwrap();
+        assert_eq!((ledger.promised, ledger.accepted), (Some(other), None));
+        assert_eq!(hear(&mut majority, from(first, say(mine, Step::Accepted))), []);
     }
 }

@@ -2,15 +2,13 @@
 //!
 //! The register holds the last view that was decided and takes the next one from whoever asks first
 //! (PROPOSE); later ones with the same number are told what it was (DECIDED). It is a single point
-//! of failure, by design: it must not crash. Any part of the group that reaches it may go on, so a
+//! of failure, by design: while it is down nothing is decided. It persists what it holds. Any part of the group that reaches it may go on, so a
 //! group that is cut in two goes on where it is asked first.
 
-use alloc::vec::Vec;
+use quorate_core::{Ctx, Message, NodeId, Protocol, Refusal};
 
-use quorate_core::NodeId;
-
-use super::authority::AuthorityMessage;
-use super::{Authority, Charter, Content, Electorate, Post, Proposal};
+use super::majority::Retry;
+use super::{Authority, Charter, Content, Proposal};
 
 /// The authority's part at one node; at one node it is the register.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -31,7 +29,7 @@ pub enum RegisterMsg<D> {
     Decided(Charter<D>),
 }
 
-impl<D: Content> AuthorityMessage for RegisterMsg<D> {
+impl<D: Content> Message for RegisterMsg<D> {
     fn kind(&self) -> &'static str {
         match self {
             Self::Propose(_) => "PROPOSE",
@@ -41,43 +39,48 @@ impl<D: Content> AuthorityMessage for RegisterMsg<D> {
 }
 
 impl<D> Register<D> {
-    /// A register at this node, which holds the first view.
-    pub const fn new(home: NodeId, founding: Charter<D>) -> Self {
-        Self { home, held: founding }
+    /// A register at this node, which holds what it has kept, or the first view.
+    pub fn new(home: NodeId, founding: Charter<D>, kept: Option<Charter<D>>) -> Self {
+        Self { home, held: kept.unwrap_or(founding) }
+    }
+}
+
+impl<D: Content + 'static> Protocol for Register<D> {
+    type Msg = RegisterMsg<D>;
+    type Timer = Retry;
+    type Command = Proposal<D>;
+    type Event = Charter<D>;
+    type Stable = Charter<D>;
+
+    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, it: Proposal<D>) -> Result<(), Refusal> {
+        cx.send(self.home, RegisterMsg::Propose(it.next));
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: RegisterMsg<D>) {
+        match msg {
+            RegisterMsg::Propose(next) if cx.me() == self.home => {
+                if next.id.0 == self.held.id.0 + 1 {
+                    cx.persist(next.clone());
+                    self.held = next;
+                }
+                cx.send(from, RegisterMsg::Decided(self.held.clone()));
+            }
+            RegisterMsg::Decided(view) if from == self.home => cx.emit(view),
+            RegisterMsg::Propose(_) | RegisterMsg::Decided(_) => {
+                cx.trace("foreign", &[("from", from.number().into())]);
+            }
+        }
     }
 }
 
 impl<D: Content + 'static> Authority<D> for Register<D> {
-    type Msg = RegisterMsg<D>;
+    fn follow(&mut self, _: &Charter<D>) {}
 
-    fn propose(
-        &mut self,
-        _: Electorate<'_>,
-        proposal: Proposal<D>,
-        post: &mut Vec<Post<RegisterMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        post.push((self.home, RegisterMsg::Propose(proposal.next)));
+    /// Nothing: members ask the register.
+    fn recalled(&self) -> Option<&Charter<D>> {
         None
-    }
-
-    fn on_message(
-        &mut self,
-        me: NodeId,
-        _: Option<&Charter<D>>,
-        from: NodeId,
-        msg: RegisterMsg<D>,
-        post: &mut Vec<Post<RegisterMsg<D>>>,
-    ) -> Option<Charter<D>> {
-        match msg {
-            RegisterMsg::Propose(next) if me == self.home => {
-                if next.id.0 == self.held.id.0 + 1 {
-                    self.held = next;
-                }
-                post.push((from, RegisterMsg::Decided(self.held.clone())));
-                None
-            }
-            RegisterMsg::Decided(view) if from == self.home => Some(view),
-            RegisterMsg::Propose(_) | RegisterMsg::Decided(_) => None,
-        }
     }
 }

@@ -1,35 +1,11 @@
-//! What the membership part is about, and what it says.
+//! What members of a hall are, and what they say.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::Debug;
-use core::hash::Hash;
 
-use quorate_core::{Message, NodeId, NodeSet, ViewId};
+use quorate_core::{Durable, Message, NodeId, NodeSet, ViewId};
 
-#[cfg(doc)]
-use super::Membership;
-use super::{Authority, AuthorityMessage};
-
-/// Something that travels in messages of this part.
-pub trait Content: crate::catalogue::Carried + Clone + Ord + Hash + Debug + Send + Sync {}
-impl<T: crate::catalogue::Carried + Clone + Ord + Hash + Debug + Send + Sync> Content for T {}
-
-/// Who lives in the views: what it asks, reports, agrees on and tells newcomers.
-pub trait Tenant: Copy + Ord + Hash + Debug + Send + Sync + 'static {
-    /// What a coordinator tells with its question.
-    type Ask: Content;
-    /// What a member answers.
-    type Report: Content;
-    /// What all agree on at the end of a view.
-    type Agreed: Content;
-    /// What newcomers are told.
-    type State: Content;
-    /// Who decides.
-    type Authority: Authority<Self::Agreed, Msg = Self::Vote>;
-    /// What is said on the way to a decision.
-    type Vote: AuthorityMessage;
-}
+use super::Terms;
 
 /// Which life of a node: it is a new member after each crash, and after each exclusion.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -51,6 +27,36 @@ pub struct Member {
     pub life: Life,
 }
 
+/// A wish to be a member, by the word of whoever has it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Wish {
+    /// Who wants to be a member, in which life.
+    pub member: Member,
+    /// How often it has said so in this life: its last word counts.
+    pub attempt: u32,
+    /// Whom it does not reach.
+    pub unreached: NodeSet,
+}
+
+/// One of several pieces of something that may be too large for one message.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Piece<C> {
+    /// How many pieces are still to come.
+    pub rest: u32,
+    /// What is in this one.
+    pub content: C,
+}
+
+impl<C> Piece<C> {
+    /// The pieces in the order in which they are sent.
+    pub(super) fn all(contents: Vec<C>) -> impl Iterator<Item = Self> {
+        let count = contents.len() as u32;
+        (0..count).rev().zip(contents).map(|(rest, content)| Self { rest, content })
+    }
+}
+
 /// The largest number of a view that is believed: below the end of the range.
 const ID_MAX: ViewId = ViewId(u64::MAX / 2);
 
@@ -68,6 +74,13 @@ pub struct Charter<D> {
     pub departed: NodeSet,
     /// What was agreed about the view before; nothing for the first one.
     pub agreed: Option<D>,
+}
+
+/// An authority keeps one record.
+impl<D: super::Content> Durable for Charter<D> {
+    type Key = ();
+
+    fn key(&self) {}
 }
 
 impl<D> Charter<D> {
@@ -113,14 +126,41 @@ impl<D> Charter<D> {
     pub fn others(&self, me: NodeId) -> NodeSet {
         self.members.iter().map(|member| member.node).filter(|&node| node != me).collect()
     }
+
+    /// Those who have the state when the view begins, the most senior first. If all come into it
+    /// without, the most senior one begins it anew.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = &Member> {
+        let anew = self.members.iter().all(|member| self.fresh.contains(member.node));
+        let first = anew.then(|| self.members.first()).flatten();
+        first.into_iter().chain(self.members.iter().filter(|it| !self.fresh.contains(it.node)))
+    }
 }
 
-/// What members send each other about views.
+/// What nodes of a hall send each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "M: serde::Serialize", deserialize = "M: serde::Deserialize<'de>"))
+)]
+pub enum Msg<K: Terms, M> {
+    /// About the views.
+    Membership(Notice<K>),
+    /// Of the tenant, which names members by rank.
+    Inside {
+        /// In which view.
+        view: ViewId,
+        /// What the tenant says.
+        msg: M,
+    },
+}
+
+/// What nodes of a hall send each other about views.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(bound = ""))]
-pub enum Msg<T: Tenant> {
+pub enum Notice<K: Terms> {
     /// This one wants to be a member.
-    Join(Member),
+    Join(Wish),
     /// I do not want to be a member any more, in this life.
     Leave(Life),
     /// Stop; what do you know?
@@ -128,9 +168,9 @@ pub enum Msg<T: Tenant> {
         /// Which of the coordinator's changes this is.
         round: u32,
         /// The view that is to be changed.
-        view: Charter<T::Agreed>,
-        /// What the owner wants to tell with it.
-        ask: T::Ask,
+        view: Charter<K::Agreed>,
+        /// What the tenant wants to tell with it.
+        ask: K::Ask,
     },
     /// I have stopped; this I know.
     FlushOk {
@@ -138,80 +178,84 @@ pub enum Msg<T: Tenant> {
         view: ViewId,
         /// Which change is answered.
         round: u32,
-        /// What the owner reports; nothing if it has never got the state.
-        report: Option<T::Report>,
+        /// What the tenant reports, or the first piece of it; nothing if it has never got the
+        /// state.
+        report: Option<Piece<K::Report>>,
         /// Who wants to join, as far as I know.
-        joiners: Vec<Member>,
+        joiners: Vec<Wish>,
+        /// Whom I do not reach.
+        unreached: NodeSet,
+    },
+    /// Another piece of what the tenant reports.
+    Report {
+        /// Which view is to be changed.
+        view: ViewId,
+        /// Which change is answered.
+        round: u32,
+        /// The piece.
+        piece: Piece<K::Report>,
     },
     /// This is the view now.
     View {
         /// The view.
-        view: Charter<T::Agreed>,
-        /// For newcomers.
-        state: Option<T::State>,
+        view: Charter<K::Agreed>,
+        /// For newcomers, the state, or the first piece of it.
+        state: Option<Piece<K::State>>,
     },
+    /// Another piece of the state, for newcomers.
+    State {
+        /// Of which view.
+        view: ViewId,
+        /// The piece.
+        piece: Piece<K::State>,
+    },
+    /// I do not reach these.
+    Doubt {
+        /// The view that I am in.
+        view: ViewId,
+        /// Whom I do not reach, for some time now.
+        unreached: NodeSet,
+    },
+    /// This life of yours, in which you want to join, is over already.
+    Out(Life),
     /// This life of mine, on which your view counts, is over.
     Gone(Life),
     /// Among the authority's parts.
-    Authority(T::Vote),
+    Authority(K::Vote),
 }
 
-impl<T: Tenant> Message for Msg<T> {
+/// The kinds of messages about views, but for those of the authority.
+pub const KINDS: [&str; 10] =
+    ["JOIN", "LEAVE", "FLUSH", "FLUSH-OK", "REPORT", "VIEW", "STATE", "DOUBT", "GONE", "OUT"];
+
+impl<K: Terms, M: Message> Message for Msg<K, M> {
     fn kind(&self) -> &'static str {
         match self {
-            Self::Join(_) => "JOIN",
-            Self::Leave(_) => "LEAVE",
-            Self::Flush { .. } => "FLUSH",
-            Self::FlushOk { .. } => "FLUSH-OK",
-            Self::View { .. } => "VIEW",
-            Self::Gone(_) => "GONE",
-            Self::Authority(msg) => msg.kind(),
+            Self::Membership(Notice::Join(_)) => "JOIN",
+            Self::Membership(Notice::Leave(_)) => "LEAVE",
+            Self::Membership(Notice::Flush { .. }) => "FLUSH",
+            Self::Membership(Notice::FlushOk { .. }) => "FLUSH-OK",
+            Self::Membership(Notice::Report { .. }) => "REPORT",
+            Self::Membership(Notice::View { .. }) => "VIEW",
+            Self::Membership(Notice::State { .. }) => "STATE",
+            Self::Membership(Notice::Doubt { .. }) => "DOUBT",
+            Self::Membership(Notice::Out(_)) => "OUT",
+            Self::Membership(Notice::Gone(_)) => "GONE",
+            Self::Membership(Notice::Authority(msg)) => msg.kind(),
+            Self::Inside { msg, .. } => msg.kind(),
         }
     }
 }
 
-/// What the owner wishes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Command {
-    /// To be a member.
+/// The timers of a hall.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer<V, T> {
+    /// Nobody has let this node in yet.
     Join,
-    /// Not to be one any more.
-    Leave,
-}
-
-/// What the owner is told, and must answer within the same step where it says so.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Event<T: Tenant> {
-    /// You coordinate a change: stop, and call [`Membership::ask`].
-    Lead,
-    /// Stop, and call [`Membership::report`] with these.
-    Stop {
-        /// Who coordinates.
-        coordinator: NodeId,
-        /// Which of its changes it is.
-        round: u32,
-        /// What it told with it.
-        ask: T::Ask,
-    },
-    /// You coordinate, and all have answered: when all have the same, call
-    /// [`Membership::conclude`] with this round.
-    Gathered {
-        /// Which change.
-        round: u32,
-        /// What the others said.
-        reports: Vec<(NodeId, T::Report)>,
-    },
-    /// The view before is over, and this one begins. If `welcome`, call [`Membership::welcome`].
-    Install {
-        /// The view that begins.
-        view: Charter<T::Agreed>,
-        /// The group's state, if you come into it.
-        state: Option<T::State>,
-        /// Are you the one to tell newcomers the state?
-        welcome: bool,
-    },
-    /// You are out, as you wished; the view before ended with this agreement, if you were there.
-    Left(Option<Charter<T::Agreed>>),
-    /// You are out, and on the way in again.
-    Excluded,
+    /// Somebody in the view has not been reached for some time.
+    Doubt,
+    /// A timer of the authority.
+    Authority(V),
+    /// A timer of the tenant.
+    Inside(T),
 }

@@ -1,72 +1,57 @@
 //! From one view to the next: all stop, exchange what some lack, and deliver the rest.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use quorate_core::{Ctx, NodeId, NodeSet, ViewId};
+use quorate_core::{Ctx, NodeId, NodeSet};
 
 use super::streams::{Run, Streams};
 use super::token::Token;
-use super::{Event, Inside, Msg, Report, VirtualSynchrony};
+use super::{Command, Cut, Event, Inside, Messages, Report};
 use crate::group::History;
-use crate::membership::Charter;
+use crate::membership::{Beginning, Exit, Origin, Seating, Tenant};
 
 /// What a coordinator waits for before it proposes a view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Exchange {
     round: u32,
     cut: Vec<u32>,
-    /// Who has not confirmed its repair.
+    /// Who has not confirmed its repair, by rank.
     waiting: NodeSet,
 }
 
-impl VirtualSynchrony {
-    pub(super) fn stop_all(&mut self, cx: &mut Ctx<'_, Self>) {
-        (self.stopped, self.exchange) = (true, None);
-        let received = self.streams.received();
-        self.seat(cx, |part, cx| part.ask(cx, received));
-    }
-
-    pub(super) fn stop(
-        &mut self,
-        cx: &mut Ctx<'_, Self>,
-        coordinator: NodeId,
-        round: u32,
-        ask: &[u32],
-    ) {
-        self.stopped = true;
-        let received = self.streams.received();
-        let report = Report { received, beyond: self.streams.beyond(ask) };
-        self.seat(cx, |part, cx| part.report(cx, coordinator, round, report));
-    }
-
+impl Messages {
     /// With all reports in: what does the view end with, and who lacks what of it?
-    pub(super) fn exchange(
+    pub(super) fn begin_exchange(
         &mut self,
         cx: &mut Ctx<'_, Self>,
         round: u32,
-        reports: Vec<(NodeId, Report)>,
+        reports: Vec<(NodeId, Vec<Report>)>,
     ) {
         let mut have = Vec::new();
-        for (node, Report { received, beyond }) in reports {
-            self.streams.take_in(beyond);
-            have.push((node, received));
+        for (rank, pieces) in reports {
+            let mut known = Vec::new();
+            for Report { received, beyond } in pieces {
+                self.streams.take_in(beyond);
+                known = received;
+            }
+            have.push((rank, known));
         }
         let cut = self.streams.cut();
         let mut waiting = NodeSet::new();
-        for (node, received) in have {
+        for (rank, received) in have {
             let mut runs = self.streams.beyond(&received);
             if runs.is_empty() || flaw!(InstallWithoutMissing) {
                 continue;
             }
             runs.sort();
-            cx.trace("repair", &[("to", node.number().into())]);
+            cx.trace("repair", &[("to", self.number_of(rank))]);
             let units: usize = runs.iter().map(|run| run.units.len()).sum();
             cx.tally("repair", units as u64);
-            waiting.insert(node);
-            cx.send(node, Msg::Inside(self.view, Inside::Repair(round, runs)));
+            waiting.insert(rank);
+            cx.send(rank, Inside::Repair(round, runs));
         }
         self.exchange = Some(Exchange { round, cut, waiting });
-        self.conclude(cx);
     }
 
     pub(super) fn on_repair(
@@ -76,23 +61,16 @@ impl VirtualSynchrony {
         round: u32,
         runs: Vec<Run>,
     ) {
-        cx.trace("take in repairs", &[("from", from.number().into())]);
+        cx.trace("take in repairs", &[("from", self.number_of(from))]);
         self.streams.take_in(runs);
-        cx.send(from, Msg::Inside(self.view, Inside::RepairOk(round)));
+        cx.send(from, Inside::RepairOk(round));
     }
 
-    pub(super) fn on_repair_ok(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, round: u32) {
+    pub(super) fn on_repair_ok(&mut self, from: NodeId, round: u32) {
         let exchange = self.exchange.as_mut().filter(|exchange| exchange.round == round);
         if let Some(exchange) = exchange {
             exchange.waiting.remove(from);
-            self.conclude(cx);
         }
-    }
-
-    pub(super) fn conclude(&mut self, cx: &mut Ctx<'_, Self>) {
-        let done = self.exchange.as_ref().filter(|exchange| exchange.waiting.is_empty());
-        let Some(Exchange { round, cut, .. }) = done.cloned() else { return };
-        self.seat(cx, |part, cx| part.conclude(cx, round, cut));
     }
 
     /// Delivers what is left of a view.
@@ -103,44 +81,100 @@ impl VirtualSynchrony {
         }
     }
 
-    pub(super) fn install(
-        &mut self,
-        cx: &mut Ctx<'_, Self>,
-        view: &Charter<Vec<u32>>,
-        state: Option<History>,
-        welcome: bool,
-    ) {
-        match (state, &view.agreed) {
-            (Some(state), _) => self.state = state,
-            (None, Some(cut)) => self.finish(cx, cut),
-            (None, None) => {}
-        }
-        let members = view.nodes();
-        let rank = view.rank(self.me).unwrap_or(0);
-        self.reset(view.id, members.to_vec(), rank);
-        cx.emit(Event::Installed { view: view.id, members, state: self.state });
-        if welcome {
-            let state = self.state;
-            self.seat(cx, |part, cx| part.welcome(cx, state));
-        }
-        self.stopped = !self.membership.is_open();
-        self.read_early(cx);
-        self.seat(cx, |part, cx| part.settle(cx));
-        self.pump(cx);
-    }
-
-    pub(super) fn reset(&mut self, view: ViewId, members: Vec<NodeId>, rank: usize) {
+    pub(super) fn reset(&mut self, members: Arc<[NodeId]>, rank: usize) {
         self.streams = Streams::new(rank, members.len());
         self.told = alloc::vec![0; members.len()];
         self.token = Token::new(rank == 0 && !members.is_empty());
-        (self.view, self.members) = (view, members);
-        (self.stopped, self.exchange) = (false, None);
+        (self.members, self.rank) = (members, rank);
+        (self.stopped, self.exchange) = (true, None);
+    }
+}
+
+impl Tenant for Messages {
+    type Terms = Cut;
+
+    fn seating(command: &Command) -> Option<Seating> {
+        match command {
+            Command::Join => Some(Seating::Join),
+            Command::Leave => Some(Seating::Leave),
+            Command::Multicast(_) => None,
+        }
     }
 
-    /// Out of the group: forgets everything but the number of the last view.
-    pub(super) fn retire(&mut self) {
-        self.reset(self.view, Vec::new(), 0);
+    fn begin(&mut self, cx: &mut Ctx<'_, Self>, beginning: Beginning<'_, Self>) {
+        let Beginning { view, members, rank, origin } = beginning;
+        let founding = origin == Origin::Founding;
+        match origin {
+            Origin::Founding | Origin::Nothing => self.state = History::default(),
+            Origin::Before => self.finish(cx, view.agreed.as_deref().unwrap_or_default()),
+            Origin::Told(pieces) => self.state = pieces.first().copied().unwrap_or_default(),
+        }
+        self.reset(members.clone(), rank);
+        if !founding {
+            let (view, members, state) = (view.id, members.clone(), self.state);
+            cx.emit(Event::Installed { view, members, state });
+        }
+    }
+
+    fn open(&mut self, _: &mut Ctx<'_, Self>) {
+        self.stopped = false;
+    }
+
+    fn stop(&mut self, _: &mut Ctx<'_, Self>) {
+        self.stopped = true;
+    }
+
+    fn ask(&mut self) -> Vec<u32> {
+        self.exchange = None;
+        self.streams.received()
+    }
+
+    fn report(&mut self, ask: Vec<u32>) -> Vec<Report> {
+        let (received, beyond) = (self.streams.received(), self.streams.beyond(&ask));
+        Vec::from([Report { received, beyond }])
+    }
+
+    fn exchange(
+        &mut self,
+        cx: &mut Ctx<'_, Self>,
+        round: u32,
+        reports: Vec<(NodeId, Vec<Report>)>,
+    ) {
+        self.begin_exchange(cx, round, reports);
+    }
+
+    fn agreement(&self) -> Option<Vec<u32>> {
+        let done = self.exchange.as_ref().filter(|exchange| exchange.waiting.is_empty());
+        done.map(|exchange| exchange.cut.clone())
+    }
+
+    fn state(&self) -> Vec<History> {
+        Vec::from([self.state])
+    }
+
+    fn wind_down(&mut self) {
+        self.leaving = true;
+    }
+
+    fn is_idle(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+
+    /// Out of the group: forgets everything.
+    fn retire(&mut self, cx: &mut Ctx<'_, Self>, exit: Exit<'_, Self>) {
+        if let Exit::Left(Some(cut)) = exit {
+            self.finish(cx, cut);
+        }
+        self.reset(Arc::new([]), 0);
         self.outgoing.clear();
         self.leaving = false;
+        cx.emit(match exit {
+            Exit::Left(_) => Event::Left,
+            Exit::Excluded => Event::Excluded,
+        });
+    }
+
+    fn go_on(&mut self, cx: &mut Ctx<'_, Self>) {
+        self.pump(cx);
     }
 }

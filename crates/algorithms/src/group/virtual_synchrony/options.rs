@@ -22,6 +22,12 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
         default: "64",
         help: "how many messages of a sender may be on the way",
     },
+    OptionSpec {
+        name: "patience",
+        values: "TIME|never",
+        default: "20",
+        help: "after how long members ask again, and say whom they do not reach",
+    },
 ];
 
 /// Options.
@@ -33,11 +39,14 @@ pub struct Config {
     pub ack: Option<Span>,
     /// How many messages of a sender may be on the way.
     pub window: u32,
+    /// After how long members ask again, and say whom they do not reach.
+    pub patience: Option<Span>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { authority: By::Majority, ack: Some(Span(5 * Span::UNIT.0)), window: 64 }
+        let (ack, patience) = (Some(Span::units(5)), Some(Span::units(20)));
+        Self { authority: By::Majority, ack, window: 64, patience }
     }
 }
 
@@ -54,10 +63,12 @@ impl Config {
     /// Reads what was given.
     pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
         let usual = Self::default();
-        let ack = match options.get("ack") {
-            Some("never") => None,
-            _ => Some(options.span("ack", Span(5 * Span::UNIT.0))?),
+        let span = |name, usual| match options.get(name) {
+            Some("never") => Ok(None),
+            _ => options.span(name, usual).map(Some),
         };
+        let ack = span("ack", Span::units(5))?;
+        let patience = span("patience", Span::units(20))?;
         let window = match options.get("window") {
             None => usual.window,
             Some(text) => match text.parse() {
@@ -67,6 +78,6 @@ impl Config {
         };
         let known = [("majority", By::Majority), ("register", By::Register)];
         let authority = options.choice("authority", &known, usual.authority)?;
-        Ok(Self { authority, ack, window })
+        Ok(Self { authority, ack, window, patience })
     }
 }

@@ -14,9 +14,9 @@ use crate::group::testing::{parted, time, users_of as users};
 use crate::group::{MessageId, Order, Pattern, Senders, Setup};
 use crate::testing::{Log, catch, exhaust, node, run, run_unjudged, units};
 
-/// Nobody acknowledges, so that only what a change needs is sent.
+/// Nobody acknowledges or asks again, so that only what a change needs is sent.
 fn silent() -> Config {
-    Config { ack: None, ..Config::default() }
+    Config { ack: None, patience: None, ..Config::default() }
 }
 
 fn scene(nodes: usize, members: usize, total: TotalBy, config: Config) -> Scene<VirtualSynchrony> {

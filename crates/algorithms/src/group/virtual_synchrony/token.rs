@@ -1,9 +1,9 @@
 //! The token, where places are given by whoever has it. It rests where it was used last; who wants
 //! it asks all, and it goes to the next in rank that wants it.
 
-use quorate_core::{Ctx, NodeSet};
+use quorate_core::{Ctx, NodeId, NodeSet};
 
-use super::{Inside, Msg, VirtualSynchrony};
+use super::{Inside, Messages};
 use crate::group::{Order, TotalBy, Wish};
 
 /// How many messages a member sends before it passes the token on.
@@ -20,7 +20,7 @@ pub(super) struct Token {
     pub(super) used: u32,
     /// I have asked for it.
     pub(super) asked: bool,
-    /// Who else wants it.
+    /// Who else wants it, by rank.
     pub(super) wanting: NodeSet,
 }
 
@@ -30,7 +30,7 @@ impl Token {
     }
 }
 
-impl VirtualSynchrony {
+impl Messages {
     /// May a message be sent now, as far as its place is concerned? If not, asks for the token.
     pub(super) fn may_number(&mut self, cx: &mut Ctx<'_, Self>, wish: Wish) -> bool {
         if wish.order != Order::Total || self.total == TotalBy::Sequencer {
@@ -58,14 +58,13 @@ impl VirtualSynchrony {
         if !self.token.here || self.stopped || turn {
             return;
         }
-        let Some(me) = self.rank(self.me) else { return };
         let count = self.members.len();
-        let mut after = (1..count).map(|step| self.members[(me + step) % count]);
-        let Some(next) = after.find(|&node| self.token.wanting.contains(node)) else { return };
-        cx.trace("pass the token", &[("to", next.number().into())]);
+        let mut after = (1..count).map(|step| NodeId::at((self.rank + step) % count));
+        let Some(next) = after.find(|&rank| self.token.wanting.contains(rank)) else { return };
+        cx.trace("pass the token", &[("to", self.number_of(next))]);
         self.token.wanting.remove(next);
         (self.token.here, self.token.used) = (false, 0);
-        cx.send(next, Msg::Inside(self.view, Inside::Token(self.token.place)));
+        cx.send(next, Inside::Token(self.token.place));
         if more {
             self.want_token(cx);
         }

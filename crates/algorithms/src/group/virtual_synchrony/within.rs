@@ -2,14 +2,13 @@
 
 use alloc::vec::Vec;
 
-use quorate_core::{Ctx, NodeId, NodeSet, Protocol};
+use quorate_core::{Ctx, NodeId, NodeSet};
 
 use super::streams::{Label, Unit};
-use super::{Event, Inside, Msg, Timer, VirtualSynchrony};
+use super::{Event, Inside, Messages, Timer};
 use crate::group::{MessageId, Order, TotalBy, Wish};
-use crate::membership::Command as Seating;
 
-impl VirtualSynchrony {
+impl Messages {
     /// Sends what may be sent.
     pub(super) fn pump(&mut self, cx: &mut Ctx<'_, Self>) {
         while let Some(wish) = self.outgoing.front().copied() {
@@ -21,10 +20,6 @@ impl VirtualSynchrony {
             self.multicast(cx, wish);
         }
         self.pass_token(cx);
-        if self.leaving && self.outgoing.is_empty() && !self.membership.is_leaving() {
-            // It cannot be refused: who has not been told that it is out is a member.
-            let _ = self.seat(cx, |part, cx| part.on_command(cx, Seating::Leave));
-        }
     }
 
     pub(super) fn multicast(&mut self, cx: &mut Ctx<'_, Self>, wish: Wish) {
@@ -44,24 +39,24 @@ impl VirtualSynchrony {
 
     /// Adds a unit to my stream, for all.
     pub(super) fn put(&mut self, cx: &mut Ctx<'_, Self>, unit: Unit) {
-        let Some(rank) = self.rank(self.me) else { return };
-        let number = self.streams.received()[rank] + 1;
+        let number = self.streams.received()[self.rank] + 1;
         self.send_all(cx, Inside::Data(number, unit.clone()));
-        self.streams.push(Label { rank: rank as u32, number }, unit);
+        self.streams.push(Label { rank: self.rank as u32, number }, unit);
         self.number(cx);
         self.deliver(cx);
     }
 
     pub(super) fn send_all(&self, cx: &mut Ctx<'_, Self>, msg: Inside) {
-        let others: NodeSet =
-            self.members.iter().copied().filter(|&node| node != self.me).collect();
+        let mut others = NodeSet::first(self.members.len());
+        others.remove(NodeId::at(self.rank));
         if !others.is_empty() {
-            cx.multicast(others, Msg::Inside(self.view, msg));
+            cx.multicast(others, msg);
         }
     }
 
-    pub(super) fn rank(&self, node: NodeId) -> Option<usize> {
-        self.members.iter().position(|&member| member == node)
+    /// The number of the node that has this rank, for traces.
+    pub(super) fn number_of(&self, rank: NodeId) -> u64 {
+        self.members.get(rank.index()).map_or(0, |node| node.number().into())
     }
 
     pub(super) fn on_data(&mut self, cx: &mut Ctx<'_, Self>, rank: usize, number: u32, unit: Unit) {
@@ -77,8 +72,7 @@ impl VirtualSynchrony {
 
     /// The sequencer gives places to what has come.
     pub(super) fn number(&mut self, cx: &mut Ctx<'_, Self>) {
-        let sequencer = self.members.first() == Some(&self.me);
-        if !sequencer || self.total != TotalBy::Sequencer || self.stopped {
+        if self.rank != 0 || self.total != TotalBy::Sequencer || self.stopped {
             return;
         }
         let labels = self.streams.unplaced();

@@ -2,21 +2,11 @@
 
 use alloc::vec::Vec;
 
-use quorate_core::{Message, ViewId};
+use quorate_core::Message;
 
 use super::super::History;
 use super::streams::{Run, Unit};
-use crate::membership::{self, Seat, SeatMsg, Tenant};
-
-/// What nodes send each other.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Msg {
-    /// About the membership.
-    Membership(membership::Msg<Messages>),
-    /// Within a view.
-    Inside(ViewId, Inside),
-}
+use crate::membership::{Seat, SeatMsg, Terms};
 
 /// What members send each other within a view.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -36,26 +26,26 @@ pub enum Inside {
     RepairOk(u32),
 }
 
-impl Message for Msg {
+impl Message for Inside {
     fn kind(&self) -> &'static str {
         match self {
-            Self::Membership(msg) => msg.kind(),
-            Self::Inside(_, Inside::Data(_, Unit::Message { .. })) => "DATA",
-            Self::Inside(_, Inside::Data(_, Unit::Order { .. })) => "ORDER",
-            Self::Inside(_, Inside::Ack(_)) => "ACK",
-            Self::Inside(_, Inside::Want) => "WANT",
-            Self::Inside(_, Inside::Token(_)) => "TOKEN",
-            Self::Inside(_, Inside::Repair(..)) => "REPAIR",
-            Self::Inside(_, Inside::RepairOk(_)) => "REPAIR-OK",
+            Self::Data(_, Unit::Message { .. }) => "DATA",
+            Self::Data(_, Unit::Order { .. }) => "ORDER",
+            Self::Ack(_) => "ACK",
+            Self::Want => "WANT",
+            Self::Token(_) => "TOKEN",
+            Self::Repair(..) => "REPAIR",
+            Self::RepairOk(_) => "REPAIR-OK",
         }
     }
 }
 
-/// What messages need of the membership.
+/// What a group says when a view changes: members report what they have, and agree on how much of
+/// each stream belongs to the view.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Messages;
+pub struct Cut;
 
-impl Tenant for Messages {
+impl Terms for Cut {
     type Ask = Vec<u32>;
     type Report = Report;
     type Agreed = Vec<u32>;

@@ -4,13 +4,14 @@ use std::string::String;
 use std::vec::Vec;
 
 use quorate_check::{Network as Channels, Plan, Timers};
-use quorate_core::{Algorithm, Scene, Span, Time, Topology};
+use quorate_core::{Algorithm, Input, Liveness, Refusal, Scene, Span, Time, Topology, ViewId};
 use quorate_sim::{Crash, Faults, Network};
 
 use super::*;
+use crate::membership::{self, Charter, Msg, Notice, Piece};
 use crate::mutex::{
-    Central, Load, Maekawa, NaimiTrehel, Raymond, RicartAgrawala, RicartAgrawalaAcked, Setup,
-    SuzukiKasami, TokenRing, Users, central,
+    Central, Command, Load, Maekawa, NaimiTrehel, Raymond, RicartAgrawala, RicartAgrawalaAcked,
+    Setup, SuzukiKasami, TokenRing, Users, central,
 };
 use crate::testing::{self, Log, feed, node, units, wishes_at};
 
@@ -117,7 +118,7 @@ fn an_excluded_holder_is_told_and_a_wish_waits_for_the_seat() {
     };
     let view = |view, state| Input::Message {
         from: node(1),
-        msg: Msg::Membership(membership::Msg::View { view, state }),
+        msg: Msg::Membership(Notice::View { view, state }),
     };
     let told = |effects: Vec<String>| {
         effects.into_iter().map(|text| text.split([' ', '{']).next().unwrap().into()).collect()
@@ -140,8 +141,8 @@ fn an_excluded_holder_is_told_and_a_wish_waits_for_the_seat() {
         departed: NodeSet::new(),
         agreed: Some(None),
     };
-    let effects = feed(&mut third, 3, view(with_me, Some(()))).unwrap();
-    let request = "Send { to: 1, msg: Inside { view: ViewId(3), counter: 0, msg: Request } }";
+    let effects = feed(&mut third, 3, view(with_me, Some(Piece { rest: 0, content: () }))).unwrap();
+    let request = "Send { to: 1, msg: Inside { view: ViewId(3), msg: Counted { counter: 0, msg: Request } } }";
     assert_eq!(effects, [request]);
 }
 
@@ -150,13 +151,14 @@ fn messages_of_other_views_are_kept_or_dropped() {
     let scene = scene::<Central>(3, None);
     let mut first = scene.boot(node(1));
     feed(&mut first, 1, Input::Start).unwrap();
-    let request = |view| Msg::Inside { view: ViewId(view), counter: 0, msg: central::Msg::Request };
+    let msg = || Counted { counter: 0, msg: central::Msg::Request };
+    let request = |view| Msg::Inside { view: ViewId(view), msg: msg() };
     testing::ignores(&first, 1, 2, request(0));
     // Nobody is known by this number.
     testing::ignores(&first, 1, 9, request(1));
     let early = Input::Message { from: node(2), msg: request(2) };
     assert_eq!(feed(&mut first, 1, early), Ok(Vec::new()));
-    assert_eq!(first.early.len(), 1);
+    assert_eq!(first.early(), 1);
     let now = Input::Message { from: node(2), msg: request(1) };
     assert_eq!(feed(&mut first, 1, now).map(|effects| effects.len()), Ok(1));
 }
@@ -195,7 +197,7 @@ fn the_timers_of_a_view_end_with_it() {
     assert!(started[0].starts_with("SetTimer"), "{started:?}");
     let down = Input::Liveness { peer: node(3), now: Liveness::Down };
     let effects = feed(&mut first, 1, down).unwrap();
-    assert_eq!(effects[0], "CancelTimer(Pass)");
+    assert_eq!(effects[0], "CancelTimer(Inside(Pass))");
 }
 
 fn one_crash() -> Plan {

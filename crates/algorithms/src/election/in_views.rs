@@ -1,0 +1,360 @@
+//! Any election in views: when somebody crashes, the others agree on who is left, and elect again.
+//!
+//! # Idea
+//! Most of the classic elections are held once: if the leader dies, or somebody on the way of a
+//! message, there is no leader any more, and nobody notices. In views (see `membership.rs`) the
+//! death of a member ends the view for all who are left, and in the next one the election is held
+//! again among them, by all of them.
+//!
+//! # Assumptions
+//! Those of mutual exclusion in views: reliable links that keep the order, the word of a failure
+//! detector, a complete graph. Within a view the ring or the tree that the election needs is laid
+//! out among the members. Elections that need a bound on delays still do.
+//!
+//! # Safety
+//! `uniqueness`: within a view by the election. Whoever has stopped leads no more and says so
+//! ([`Event::Leaderless`]) before the next view is decided, and a member of the next view has
+//! stopped.
+//!
+//! # Liveness
+//! `termination`: as the election's in the last view, in which all members have asked for a leader.
+//!
+//! # Known limits
+//! A leader that is taken for dead by mistake learns of it only when it hears of the next view; by
+//! then somebody else may lead. Terms that a resource can check are those of a lock in views, and
+//! not of an election.
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
+use quorate_core::{
+    BadOption, Boot, Channels, Ctx, Effect, Family, Input, NodeId, NodeSet, PerNode, Protocol,
+    Refusal, Scene, Shape, Solution, Traits, ViewId,
+};
+
+use super::{Command, Election, Event, Setup};
+use crate::membership::{
+    Beginning, Exit, Founding, Given, Hall, KINDS, MAJORITY_KINDS, Majority, MajorityMsg, Pace,
+    Tenant, Terms,
+};
+
+/// A node of the election `A` in views.
+pub type InViews<A> = Hall<Reign<A>>;
+
+impl<A: Solution<Family = Election>> Solution for InViews<A> {
+    type Family = Election;
+    type Config = A::Config;
+
+    fn traits(config: &A::Config) -> Traits {
+        let inner = A::traits(config);
+        Traits {
+            shape: Shape::Complete,
+            channels: Channels::Fifo,
+            kinds: inner.kinds.into_iter().chain(KINDS).chain(MAJORITY_KINDS).collect(),
+            listens: true,
+            ..inner
+        }
+    }
+
+    fn usual(config: &A::Config) -> A::Config {
+        A::usual(config)
+    }
+
+    fn promise(config: &A::Config) -> <Election as Family>::Promise {
+        A::promise(config)
+    }
+
+    fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
+        let Scene { setup, config, .. } = scene.clone();
+        let all: Vec<_> = NodeId::first(scene.count()).collect();
+        let among = setup.among(&all);
+        A::admit(&Given { setup, config }.as_given(all.len(), among))
+    }
+
+    fn watches(_: Self::Timer) -> bool {
+        false
+    }
+
+    fn boot(boot: Boot<'_, Self>) -> Self {
+        let Boot { me, setup, config, life, kept, .. } = boot;
+        let mut everybody = boot.neighbours.iter().collect::<NodeSet>();
+        everybody.insert(me);
+        let pace = Pace::default();
+        let founders = boot.view.set();
+        let founding = Founding { me, boot: life, everybody, founders, pace: Some(pace) };
+        let authority = Majority::new(Some(pace.patience), kept.get(&()).cloned());
+        let given = Given { setup: setup.clone(), config: config.clone() };
+        Self::new(founding, authority, Reign::new(given))
+    }
+}
+
+/// What elections say when a view changes: whether anybody has ever asked for a leader.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Asked;
+
+impl Terms for Asked {
+    type Ask = ();
+    type Report = bool;
+    type Agreed = bool;
+    type State = ();
+    type Authority = Majority<bool>;
+    type Vote = MajorityMsg<bool>;
+}
+
+/// A reign: the election `A`, held in one view after the other.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Reign<A: Solution<Family = Election>> {
+    given: Arc<Given<A>>,
+    view: ViewId,
+    /// The members of the view by rank.
+    members: Arc<[NodeId]>,
+    /// The election in this view. Invariant: nothing from a FLUSH to the next view.
+    running: Option<Running<A>>,
+    /// Somebody has asked for a leader, as far as is known here.
+    asked: bool,
+    /// The local user believes that somebody leads.
+    believes: bool,
+}
+
+/// The election in a view.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Running<A: Solution> {
+    election: A,
+    /// Its timers that are set.
+    timers: BTreeSet<A::Timer>,
+}
+
+impl<A: Solution<Family = Election>> Reign<A> {
+    fn new(given: Given<A>) -> Self {
+        Self {
+            given: Arc::new(given),
+            view: ViewId(0),
+            members: Arc::new([]),
+            running: None,
+            asked: false,
+            believes: false,
+        }
+    }
+
+    /// Hands the election its input, if it runs. What it does is put into the words of this node.
+    fn step_inner(&mut self, cx: &mut Ctx<'_, Self>, input: Input<A>) -> Result<(), Refusal> {
+        let Self { running, members, believes, .. } = self;
+        let Some(Running { election, timers }) = running else { return Ok(()) };
+        let mut map = |effect: Effect<A>| {
+            Some(match effect {
+                Effect::Send { to, msg } => Effect::Send { to, msg },
+                Effect::Multicast { to, msg } => Effect::Multicast { to, msg },
+                Effect::SetTimer { timer, after } => {
+                    timers.insert(timer);
+                    Effect::SetTimer { timer, after }
+                }
+                Effect::CancelTimer(timer) => {
+                    timers.remove(&timer).then_some(Effect::CancelTimer(timer))?
+                }
+                Effect::Persist(_) => return None,
+                Effect::Emit(Event::Parent(rank)) => {
+                    Effect::Emit(Event::Parent(*members.get(rank.index())?))
+                }
+                Effect::Emit(event) => {
+                    *believes = matches!(event, Event::Leading(_) | Event::Following(_));
+                    Effect::Emit(event)
+                }
+            })
+        };
+        cx.mapped(&mut map, |cx| election.step(cx, input))
+    }
+
+    /// As [`Reign::step_inner`], for what cannot be refused.
+    fn tell(&mut self, cx: &mut Ctx<'_, Self>, input: Input<A>) {
+        let result = self.step_inner(cx, input);
+        debug_assert_eq!(result, Ok(()), "only commands are refused");
+    }
+}
+
+impl<A: Solution<Family = Election>> Tenant for Reign<A> {
+    type Terms = Asked;
+
+    fn begin(&mut self, cx: &mut Ctx<'_, Self>, beginning: Beginning<'_, Self>) {
+        self.stop(cx);
+        let Beginning { view, members, .. } = beginning;
+        (self.view, self.members) = (view.id, members.clone());
+        self.asked |= view.agreed.unwrap_or_default();
+    }
+
+    /// Starts the election in this view. In all but the first, everybody asks for a leader whom
+    /// anybody has asked for before.
+    fn open(&mut self, cx: &mut Ctx<'_, Self>) {
+        let setup = self.given.setup.among(&self.members);
+        let scene = self.given.among(self.members.len(), setup);
+        self.running = Some(Running { election: scene.boot(cx.me()), timers: BTreeSet::new() });
+        cx.trace("begin", &[("view", self.view.0), ("rank", cx.me().into())]);
+        self.tell(cx, Input::Start);
+        if self.asked && !flaw!(ElectOnce) {
+            // A refusal means that the start has begun an election already.
+            let _ = self.step_inner(cx, Input::Command(Command::Elect));
+        }
+    }
+
+    /// From now on nobody leads.
+    fn stop(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Some(Running { timers, .. }) = self.running.take() else { return };
+        cx.trace("stop", &[("view", self.view.0)]);
+        for timer in timers {
+            cx.cancel_timer(timer);
+        }
+        if core::mem::take(&mut self.believes) && !flaw!(ReignOn) {
+            cx.emit(Event::Leaderless);
+        }
+    }
+
+    fn ask(&mut self) {}
+
+    fn report(&mut self, (): ()) -> Vec<bool> {
+        Vec::from([self.asked])
+    }
+
+    fn exchange(&mut self, _: &mut Ctx<'_, Self>, _: u32, reports: Vec<(NodeId, Vec<bool>)>) {
+        self.asked |= reports.iter().any(|(_, asked)| asked.contains(&true));
+    }
+
+    fn agreement(&self) -> Option<bool> {
+        Some(self.asked)
+    }
+
+    fn state(&self) -> Vec<()> {
+        Vec::from([()])
+    }
+
+    fn wind_down(&mut self) {}
+
+    fn is_idle(&self) -> bool {
+        true
+    }
+
+    fn retire(&mut self, cx: &mut Ctx<'_, Self>, _: Exit<'_, Self>) {
+        self.stop(cx);
+    }
+}
+
+impl<A: Solution<Family = Election>> Protocol for Reign<A> {
+    type Msg = A::Msg;
+    type Timer = A::Timer;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        // While nothing runs, it is asked for in the next view.
+        self.step_inner(cx, Input::Command(command))?;
+        self.asked = true;
+        Ok(())
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: A::Msg) {
+        if self.running.is_none() {
+            return cx.trace("ignore message after the stop", &[("view", self.view.0)]);
+        }
+        self.asked = true;
+        self.tell(cx, Input::Message { from, msg });
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: A::Timer) {
+        if let Some(running) = &mut self.running {
+            running.timers.remove(&timer);
+        }
+        self.tell(cx, Input::Timer(timer));
+    }
+
+    fn assert_invariants(&self) {
+        if let Some(Running { election, .. }) = &self.running {
+            election.assert_invariants();
+        }
+    }
+}
+
+impl Setup {
+    /// What these members of a view are told, by rank.
+    fn among(&self, members: &[NodeId]) -> Self {
+        let ranks = PerNode::new(members.len(), |rank: NodeId| self.ranks[members[rank.index()]]);
+        Self { delay_max: self.delay_max, ..Self::with_ranks(ranks) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use quorate_check::{Network as Channels, Plan, Timers};
+    use quorate_core::{Algorithm, Options, Topology};
+    use quorate_sim::{Faults, Network};
+
+    use super::*;
+    use crate::Catalogued;
+    use crate::election::{Bully, ChangRoberts, Initiators, any};
+    use crate::faults::crashes;
+    use crate::testing::{self, node, units};
+
+    fn scene<A: Algorithm<Family = Election>>(count: usize) -> Scene<InViews<A>> {
+        let setup = Setup::ascending(count);
+        Scene::new(Topology::complete(count), setup, A::Config::default())
+    }
+
+    /// Every one of the catalogue: the best of five leads and crashes, later its successor too. The
+    /// survivors agree on a new one each time.
+    #[test]
+    fn the_death_of_the_leader_is_survived() {
+        for meta in Election::CATALOGUE {
+            let config = Election::configure(meta.name, &Options(&[])).unwrap().unwrap();
+            let best_leads = any::Any::promise(&config).best_leads;
+            let setup = Setup::ascending(5);
+            let topology = Topology::complete(5);
+            let scene = Scene::<InViews<any::Any>>::new(topology, setup, config);
+            let faults = crashes(&[(5, 100.0), (4, 200.0)]);
+            let faults = Faults { detection: Some(units(3.0)), ..faults };
+            let network = Network { fifo: true, ..Network::default() };
+            let users = Initiators::at_once([node(2)].into_iter().collect());
+            let log = testing::run(&scene, users, &network, &faults, |_| {});
+            let leaders = log.told_of("Leading");
+            let last = |until: f64| {
+                let before = leaders.iter().filter(|(at, _)| *at < until);
+                before.last().map(|(_, node)| *node)
+            };
+            let led: Vec<_> = [100.0, 200.0, 1e9].map(last).into_iter().flatten().collect();
+            assert_eq!(led.len(), 3, "{}: {leaders:?}", meta.name);
+            if best_leads {
+                assert_eq!(led, [5, 4, 3], "{}", meta.name);
+            }
+            // All who are left follow the last one.
+            let following = log.told_of("Following");
+            let told = following.iter().filter(|(at, _)| *at > 200.0).count();
+            assert!(told >= 2 || !any::Any::promise(&scene.config).everyone_told, "{}", meta.name);
+        }
+    }
+
+    fn plan() -> Plan {
+        let (network, timers) = (Channels::Fifo, Timers::WhenQuiet);
+        Plan { crashes: 1, network, timers, ..Plan::default() }
+    }
+
+    #[test]
+    fn every_interleaving_with_one_crash_holds() {
+        fn states<A: Algorithm<Family = Election>>() -> u64 {
+            let users = Initiators::at_once(NodeSet::first(1));
+            testing::exhaust(&scene::<A>(3), &users, &plan())
+        }
+        assert_eq!(states::<ChangRoberts>(), 0);
+        assert_eq!(states::<Bully>(), 0);
+    }
+
+    #[test]
+    fn mistakes_are_caught() {
+        let caught = |mistake| {
+            let users = Initiators::at_once(NodeSet::first(1));
+            testing::catch(mistake, &scene::<ChangRoberts>(3), &users, &plan()).0.property
+        };
+        assert_eq!(caught("ElectOnce"), "termination");
+        assert_eq!(caught("ReignOn"), "uniqueness");
+    }
+}

@@ -1,0 +1,181 @@
+//! Lives of nodes: which are over, which are taken for dead, which want to join or leave, and who
+//! does not reach whom.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use quorate_core::{NodeId, NodeSet};
+
+use super::{Charter, Life, Member, Wish};
+
+/// What a node knows of the lives of all nodes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Lives {
+    me: NodeId,
+    /// Everybody who may be a member.
+    pub(super) everybody: NodeSet,
+    /// Who is taken for dead.
+    pub(super) down: NodeSet,
+    /// Of those, whom this node has told others that it does not reach.
+    pub(super) unreached: NodeSet,
+    /// Whom other members say that they do not reach.
+    doubts: BTreeMap<NodeId, NodeSet>,
+    /// Who wants to join.
+    pub(super) joiners: BTreeMap<NodeId, Wish>,
+    /// Lives that are over, the last one of each node: by a view without it, or by its own word.
+    pub(super) over: BTreeMap<NodeId, Life>,
+    /// Who wants to leave, in which life: also members of views that have not come here yet.
+    pub(super) leavers: BTreeMap<NodeId, Life>,
+}
+
+/// What a wish to join comes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Note {
+    /// A life that has not been heard of before.
+    News,
+    /// A later word of one that is known.
+    Later,
+    /// Nothing new.
+    Known,
+}
+
+impl Lives {
+    pub(super) fn new(me: NodeId, everybody: NodeSet) -> Self {
+        Self {
+            me,
+            everybody,
+            down: NodeSet::new(),
+            unreached: NodeSet::new(),
+            doubts: BTreeMap::new(),
+            joiners: BTreeMap::new(),
+            over: BTreeMap::new(),
+            leavers: BTreeMap::new(),
+        }
+    }
+
+    /// Does this member want to leave?
+    pub(super) fn leaves(&self, member: &Member) -> bool {
+        self.leavers.get(&member.node) == Some(&member.life)
+    }
+
+    /// Is this member to be asked and counted on? One whose node came up again is dead.
+    pub(super) fn works(&self, member: &Member) -> bool {
+        let reborn =
+            self.joiners.get(&member.node).is_some_and(|wish| wish.member.life > member.life);
+        !self.down.contains(member.node) && !reborn && !self.is_over(*member)
+    }
+
+    pub(super) fn is_over(&self, member: Member) -> bool {
+        self.over.get(&member.node).is_some_and(|life| *life >= member.life)
+    }
+
+    /// Takes note that a life is over.
+    pub(super) fn end(&mut self, Member { node, life }: Member) {
+        let last = self.over.entry(node).or_insert(life);
+        *last = (*last).max(life);
+        self.joiners.retain(|joiner, wish| *joiner != node || wish.member.life > life);
+        self.leavers.retain(|leaver, wish| *leaver != node || *wish > life);
+    }
+
+    /// Takes note of who wants to join a group that is in this view.
+    pub(super) fn note_joiner<D>(&mut self, view: &Charter<D>, wish: Wish) -> Note {
+        let Member { node, life } = wish.member;
+        let seat = view.members.iter().find(|member| member.node == node);
+        let old = seat.is_some_and(|member| member.life >= life) || self.is_over(wish.member);
+        if old || node == self.me || !self.everybody.contains(node) {
+            return Note::Known;
+        }
+        let known = self.joiners.get(&node).map(|known| (known.member.life, known.attempt));
+        let note = match known {
+            Some(known) if known >= (life, wish.attempt) => return Note::Known,
+            Some((known, _)) if known == life => Note::Later,
+            _ => Note::News,
+        };
+        self.joiners.insert(node, wish);
+        note
+    }
+
+    /// Who wants to join a group that is in this view, and is not taken for dead.
+    pub(super) fn newcomers<D>(&self, view: &Charter<D>) -> impl Iterator<Item = &Wish> {
+        let outside = |wish: &&Wish| !view.members.contains(&wish.member);
+        let up = |wish: &&Wish| !self.down.contains(wish.member.node);
+        self.joiners.values().filter(move |wish| outside(wish) && up(wish))
+    }
+
+    /// Of the newcomers those who reach all of these, and each other.
+    pub(super) fn admitted<D>(&self, view: &Charter<D>, with: &[Member]) -> Vec<Member> {
+        let mut chosen: Vec<NodeId> = with.iter().map(|member| member.node).collect();
+        let mut admitted = Vec::new();
+        for Wish { member, .. } in self.newcomers(view) {
+            if chosen.iter().all(|node| !self.are_apart(*node, member.node)) {
+                chosen.push(member.node);
+                admitted.push(*member);
+            }
+        }
+        admitted
+    }
+
+    /// Somebody says whom it does not reach.
+    pub(super) fn doubt(&mut self, by: NodeId, unreached: NodeSet) {
+        if unreached.is_empty() {
+            self.doubts.remove(&by);
+        } else {
+            self.doubts.insert(by, unreached);
+        }
+    }
+
+    /// Does one of them say that it does not reach the other?
+    pub(super) fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
+        let says = |by: NodeId, of: NodeId| {
+            let told = match by == self.me {
+                true => Some(&self.unreached),
+                false => self.doubts.get(&by),
+            };
+            let wished = self.joiners.get(&by).map(|wish| &wish.unreached);
+            told.into_iter().chain(wished).any(|nodes| nodes.contains(of))
+        };
+        says(one, other) || says(other, one)
+    }
+
+    /// The members of a view that work and reach each other, and this node: who is in the most
+    /// doubts is left out first, the junior of equals.
+    pub(super) fn part<D>(&self, view: &Charter<D>) -> Vec<Member> {
+        let working: Vec<Member> =
+            view.members.iter().filter(|member| self.works(member)).copied().collect();
+        if self.doubts.is_empty() && self.unreached.is_empty() {
+            return working;
+        }
+        let apart = |member: &Member, others: &[Member]| {
+            others.iter().filter(|other| self.are_apart(member.node, other.node)).count()
+        };
+        let mut part = working.clone();
+        loop {
+            let worst = (0..part.len()).filter(|&place| part[place].node != self.me);
+            let worst = worst.max_by_key(|&place| (apart(&part[place], &part), place));
+            match worst.filter(|&place| apart(&part[place], &part) > 0) {
+                Some(place) => _ = part.remove(place),
+                None => break,
+            }
+        }
+        let mut whole: Vec<Member> = part.clone();
+        for member in &working {
+            if !whole.contains(member) && apart(member, &whole) == 0 {
+                whole.push(*member);
+            }
+        }
+        working.into_iter().filter(|member| whole.contains(member)).collect()
+    }
+
+    /// A view follows another: lives that are not in it any more are over, and wishes to join are
+    /// granted or still open. Whoever is out of it has no word on whom it does not reach.
+    pub(super) fn follow<D>(&mut self, before: &Charter<D>, view: &Charter<D>) {
+        for member in before.members.iter().filter(|member| !view.members.contains(member)) {
+            self.end(*member);
+        }
+        self.joiners.retain(|node, wish| {
+            let seat = view.members.iter().find(|member| member.node == *node);
+            seat.is_none_or(|member| member.life < wish.member.life)
+        });
+        self.doubts.retain(|node, _| view.rank(*node).is_some());
+    }
+}

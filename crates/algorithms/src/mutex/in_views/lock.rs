@@ -1,0 +1,260 @@
+//! The lock in views: the algorithm is begun in each view with the holder that was agreed on, and
+//! what it does is put into the words of the node.
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
+use quorate_core::{Ctx, Effect, Input, Message, NodeId, Protocol, Refusal, Solution, ViewId};
+
+use crate::membership::{Beginning, Exit, Given, Majority, MajorityMsg, Tenant, Terms};
+use crate::mutex::{Command, Event, Fence, Mutex};
+
+/// What mutual exclusion says when a view changes: members report whether they are inside, and
+/// agree on who is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Holding;
+
+impl Terms for Holding {
+    type Ask = ();
+    type Report = bool;
+    type Agreed = Option<NodeId>;
+    type State = ();
+    type Authority = Majority<Option<NodeId>>;
+    type Vote = MajorityMsg<Option<NodeId>>;
+}
+
+/// A message of the algorithm, and what is known of entries.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counted<M> {
+    /// The largest counter of an entry in this view that the sender knows of.
+    pub counter: u64,
+    /// What the algorithm says.
+    pub msg: M,
+}
+
+impl<M: Message> Message for Counted<M> {
+    fn kind(&self) -> &'static str {
+        self.msg.kind()
+    }
+}
+
+/// A lock: the algorithm `A` in one view after the other.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Lock<A: Solution<Family = Mutex>> {
+    given: Arc<Given<A>>,
+    user: User,
+    /// The view, and its members by rank.
+    view: ViewId,
+    members: Arc<[NodeId]>,
+    /// Who was agreed to be inside when it began, and later when it ends.
+    holder: Option<NodeId>,
+    /// The algorithm in this view. Invariant: nothing from a FLUSH to the next view.
+    running: Option<Running<A>>,
+    /// The largest counter of an entry in this view that is known here.
+    counter: u64,
+    /// The user wishes to leave the group: nothing new is wished for.
+    closing: bool,
+}
+
+/// The algorithm in a view.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Running<A: Solution> {
+    algorithm: A,
+    /// Its timers that are set.
+    timers: BTreeSet<A::Timer>,
+}
+
+/// What the local user was told and wishes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum User {
+    /// It is outside and content.
+    Outside,
+    /// It wants to enter.
+    Waiting,
+    /// It is inside, or was left there by the view before.
+    Inside,
+}
+
+impl<A: Solution<Family = Mutex>> Lock<A> {
+    /// A lock before its first view. Is the local user inside from the beginning?
+    pub(super) fn new(given: Given<A>, inside: bool) -> Self {
+        Self {
+            given: Arc::new(given),
+            user: if inside { User::Inside } else { User::Outside },
+            view: ViewId(0),
+            members: Arc::new([]),
+            holder: None,
+            running: None,
+            counter: 0,
+            closing: false,
+        }
+    }
+
+    /// Hands the algorithm its input, if it runs. What it does is put into the words of this node.
+    fn step_inner(&mut self, cx: &mut Ctx<'_, Self>, input: Input<A>) -> Result<(), Refusal> {
+        let Self { running, user, counter, view, .. } = self;
+        let Some(Running { algorithm, timers }) = running else { return Ok(()) };
+        let mut map = |effect: Effect<A>| {
+            let known = *counter;
+            let counted = |msg| Counted { counter: known, msg };
+            Some(match effect {
+                Effect::Send { to, msg } => Effect::Send { to, msg: counted(msg) },
+                Effect::Multicast { to, msg } => Effect::Multicast { to, msg: counted(msg) },
+                Effect::SetTimer { timer, .. } if A::watches(timer) => return None,
+                Effect::SetTimer { timer, after } => {
+                    timers.insert(timer);
+                    Effect::SetTimer { timer, after }
+                }
+                Effect::CancelTimer(timer) => {
+                    timers.remove(&timer).then_some(Effect::CancelTimer(timer))?
+                }
+                Effect::Persist(_) => return None,
+                Effect::Emit(Event::Granted(_)) => {
+                    *user = User::Inside;
+                    *counter = counter.saturating_add(1);
+                    Effect::Emit(Event::Fenced(Fence { epoch: *view, counter: *counter }))
+                }
+                Effect::Emit(event) => Effect::Emit(event),
+            })
+        };
+        cx.mapped(&mut map, |cx| algorithm.step(cx, input))
+    }
+
+    /// As [`Lock::step_inner`], for what cannot be refused.
+    fn tell(&mut self, cx: &mut Ctx<'_, Self>, input: Input<A>) {
+        let result = self.step_inner(cx, input);
+        debug_assert_eq!(result, Ok(()), "what the user wishes makes sense in the new view");
+    }
+}
+
+impl<A: Solution<Family = Mutex>> Tenant for Lock<A> {
+    type Terms = Holding;
+
+    fn begin(&mut self, cx: &mut Ctx<'_, Self>, beginning: Beginning<'_, Self>) {
+        self.stop(cx);
+        let Beginning { view, members, .. } = beginning;
+        (self.view, self.members, self.counter) = (view.id, members.clone(), 0);
+        self.holder = view.agreed.unwrap_or(self.given.setup.holder);
+    }
+
+    /// Starts the algorithm in this view, and puts to it what the user wishes.
+    fn open(&mut self, cx: &mut Ctx<'_, Self>) {
+        let rank = cx.me();
+        let place = |node| self.members.iter().position(|&member| member == node);
+        let holder = self.holder.and_then(place).map(NodeId::at);
+        let count = self.members.len();
+        let algorithm = self.given.among(count, self.given.setup.in_view(count, holder)).boot(rank);
+        self.running = Some(Running { algorithm, timers: BTreeSet::new() });
+        cx.trace("begin", &[("view", self.view.0), ("rank", rank.number().into())]);
+        self.tell(cx, Input::Start);
+        if holder == Some(rank) && self.user != User::Inside {
+            // It has left since the others were told that it is inside.
+            self.tell(cx, Input::Command(Command::Release));
+        }
+        if self.user == User::Waiting && !flaw!(ForgetWaiting) {
+            self.tell(cx, Input::Command(Command::Acquire));
+        }
+    }
+
+    /// From now on the algorithm is given nothing, so that nobody is granted anything.
+    fn stop(&mut self, cx: &mut Ctx<'_, Self>) {
+        if let Some(Running { timers, .. }) = self.running.take() {
+            cx.trace("stop", &[("view", self.view.0)]);
+            for timer in timers {
+                cx.cancel_timer(timer);
+            }
+        }
+    }
+
+    fn ask(&mut self) {}
+
+    fn report(&mut self, (): ()) -> Vec<bool> {
+        Vec::from([self.user == User::Inside])
+    }
+
+    /// Everybody has stopped: who is inside?
+    fn exchange(&mut self, cx: &mut Ctx<'_, Self>, _: u32, reports: Vec<(NodeId, Vec<bool>)>) {
+        let mine = (cx.me(), self.report(()));
+        let mut all = reports.into_iter().chain([mine]);
+        let holder = all
+            .find(|(_, inside)| inside.contains(&true))
+            .map(|(rank, _)| self.members[rank.index()]);
+        self.holder = holder.filter(|_| !flaw!(ForgetHolder));
+    }
+
+    fn agreement(&self) -> Option<Option<NodeId>> {
+        Some(self.holder)
+    }
+
+    fn state(&self) -> Vec<()> {
+        Vec::from([()])
+    }
+
+    fn wind_down(&mut self) {
+        self.closing = true;
+    }
+
+    fn is_idle(&self) -> bool {
+        self.user == User::Outside
+    }
+
+    /// Out of the group: who was inside is inside no more, who waits goes on waiting.
+    fn retire(&mut self, cx: &mut Ctx<'_, Self>, _: Exit<'_, Self>) {
+        self.stop(cx);
+        self.closing = false;
+        if self.user == User::Inside {
+            cx.trace("lose", &[("view", self.view.0)]);
+            self.user = User::Outside;
+            cx.emit(Event::Lost);
+        }
+    }
+}
+
+impl<A: Solution<Family = Mutex>> Protocol for Lock<A> {
+    type Msg = Counted<A::Msg>;
+    type Timer = A::Timer;
+    type Command = Command;
+    type Event = Event;
+    type Stable = Infallible;
+
+    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        let before = self.user;
+        self.user = match (command, before) {
+            (Command::Acquire, User::Outside) if self.closing => return Err(Refusal::NotMember),
+            (Command::Acquire, User::Outside) => User::Waiting,
+            (Command::Acquire, _) => return Err(Refusal::Busy),
+            (Command::Release, User::Inside) => User::Outside,
+            (Command::Release, _) => return Err(Refusal::NotHeld),
+        };
+        // While nothing runs it is put after the next view has begun.
+        self.step_inner(cx, Input::Command(command)).inspect_err(|_| self.user = before)
+    }
+
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Counted<A::Msg>) {
+        if self.running.is_none() {
+            return cx.trace("ignore message after the stop", &[("view", self.view.0)]);
+        }
+        if !flaw!(IgnoreCounters) {
+            self.counter = self.counter.max(msg.counter);
+        }
+        self.tell(cx, Input::Message { from, msg: msg.msg });
+    }
+
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: A::Timer) {
+        if let Some(running) = &mut self.running {
+            running.timers.remove(&timer);
+        }
+        self.tell(cx, Input::Timer(timer));
+    }
+
+    fn assert_invariants(&self) {
+        if let Some(Running { algorithm, .. }) = &self.running {
+            algorithm.assert_invariants();
+        }
+    }
+}
