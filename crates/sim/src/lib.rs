@@ -15,6 +15,6 @@ mod world;
 
 pub use latency::{BadLatency, Latency};
 pub use network::{BadLossTable, Crash, Faults, LossTable, Network, Partition, Recovery, Slow};
-pub use random::Draw;
+pub use random::{Draw, stream};
 pub use report::{Report, Tally, Verdict};
 pub use world::{Observer, Pace, World};

@@ -8,16 +8,8 @@ use quorate_core::{
     Violation, Wait, Workload,
 };
 
-use crate::{Crash, Draw, Faults, Network, Recovery, Report, Verdict};
+use crate::{Crash, Draw, Faults, Network, Recovery, Report, Verdict, stream};
 use outside::{Event, Outside, Traffic};
-
-/// The streams of random numbers of a run; see [`Draw::new`].
-mod stream {
-    pub(super) const CHOICES: u32 = 0;
-    pub(super) const USERS: u32 = 1;
-    pub(super) const LATENCY: u32 = 2;
-    pub(super) const FAULTS: u32 = 3;
-}
 
 /// Watches the facts of a run as they happen, to measure what a family wants measured.
 pub trait Observer<C, E> {

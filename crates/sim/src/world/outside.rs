@@ -6,9 +6,8 @@ use quorate_core::{
 };
 use rustc_hash::FxHashMap;
 
-use super::stream;
 use crate::queue::Queue;
-use crate::{Draw, Faults, Network, Partition, Tally};
+use crate::{Draw, Faults, Network, Partition, Tally, stream};
 
 /// Something on the agenda.
 pub(super) enum Event<A: Algorithm> {
