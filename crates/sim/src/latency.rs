@@ -29,16 +29,23 @@ impl Default for Latency {
 
 impl Latency {
     /// Draws the latency of one message.
+    #[inline]
     pub fn draw(&self, draw: &mut Draw, from: NodeId, to: NodeId) -> Span {
         match self {
             Self::Constant(span) => *span,
             Self::Uniform(low, high) => draw.between(*low, *high + Span(1)),
             Self::Exponential(mean) => draw.exponential(*mean),
-            Self::PerLink(table, other) => match table.get(&(from, to)) {
-                Some(span) => *span,
-                None => other.draw(draw, from, to),
-            },
+            Self::PerLink(table, other) => Self::draw_on_link(table, other, draw, (from, to)),
         }
+    }
+
+    fn draw_on_link(
+        table: &FxHashMap<(NodeId, NodeId), Span>,
+        other: &Self,
+        draw: &mut Draw,
+        (from, to): (NodeId, NodeId),
+    ) -> Span {
+        table.get(&(from, to)).copied().unwrap_or_else(|| other.draw(draw, from, to))
     }
 
     /// The mean, T in the formulas; of a table, that of the links which are not in it.

@@ -147,10 +147,10 @@ where
             }
         }
         for &Crash { node, at } in crashes.iter().filter(|crash| crash.at > Time::ZERO) {
-            self.outside.agenda.push(at.0, Event::Crash(node));
+            self.outside.schedule(at, Event::Crash(node));
         }
         for &Recovery { node, at } in recoveries {
-            self.outside.agenda.push(at.0, Event::Recover(node));
+            self.outside.schedule(at, Event::Recover(node));
         }
         self.detect_cuts();
         for node in NodeId::first(count) {
@@ -161,21 +161,18 @@ where
     /// Handles up to `events` events, none of them after `until`.
     pub fn run(&mut self, events: u64, until: Time) -> Pace {
         for _ in 0..events {
-            match self.outside.agenda.next_time().filter(|_| !self.over) {
-                None => {
+            let next = if self.over { None } else { self.outside.agenda.pop_by(until.0) };
+            let Some((at, event)) = next else {
+                if self.over || self.outside.agenda.is_empty() {
                     self.pace = Pace::Quiet;
-                    return Pace::Quiet;
-                }
-                Some(at) if at > until.0 => {
+                } else {
                     self.outside.now = until;
-                    return Pace::Quiet;
                 }
-                Some(at) => self.outside.now = Time(at),
-            }
-            if let Some((_, event)) = self.outside.agenda.pop() {
-                self.events += 1;
-                self.handle(event);
-            }
+                return Pace::Quiet;
+            };
+            self.outside.now = Time(at);
+            self.events += 1;
+            self.handle(event);
         }
         Pace::More
     }
@@ -186,6 +183,7 @@ where
         while self.run(u64::MAX, Time(u64::MAX)) == Pace::More {}
     }
 
+    #[inline]
     fn handle(&mut self, event: Event<A>) {
         match event {
             Event::Deliver { from, to, id, lost, msg } => self.deliver(from, to, id, lost, msg),
@@ -198,21 +196,34 @@ where
             Event::User(node) => self.obey_user(node),
             Event::Crash(node) => self.crash(node),
             Event::Recover(node) => self.recover(node),
-            Event::Detect { node, peer, now } => self.speak(node, peer, now),
+            Event::Suspect { node, peer } => self.speak(node, peer, Liveness::Down),
+            Event::Trust { node, peer } => self.speak(node, peer, Liveness::Up),
         }
     }
 
+    #[inline]
     fn deliver(&mut self, from: NodeId, to: NodeId, id: u32, lost: bool, msg: A::Msg) {
-        let parcel = |msg: &A::Msg| Parcel::new(from, u64::from(id), msg);
         if lost || !self.outside.is_up(to) || self.outside.is_cut(from, to) {
-            self.outside.counts.lost += 1;
-            self.note(to, || Happening::Lose(parcel(&msg)));
-            return;
+            return self.lose(from, to, id, msg);
         }
         self.outside.counts.traffic[to.index()].received += 1;
-        let received = self.write.is_some().then(|| Happening::Receive(parcel(&msg)));
-        self.begin_record(to, || received.expect("made because somebody watches"));
-        self.step(to, Input::Message { from, msg });
+        if self.outside.recorder.is_some() {
+            self.begin_receipt(from, to, id, msg.clone());
+        }
+        self.receive(to, from, msg);
+    }
+
+    // Both take the message itself: a borrowed one could not stay in registers where nobody watches.
+
+    #[cold]
+    fn lose(&mut self, from: NodeId, to: NodeId, id: u32, msg: A::Msg) {
+        self.outside.counts.lost += 1;
+        self.note(to, || Happening::Lose(Parcel::new(from, u64::from(id), &msg)));
+    }
+
+    #[cold]
+    fn begin_receipt(&mut self, from: NodeId, to: NodeId, id: u32, msg: A::Msg) {
+        self.begin_record(to, || Happening::Receive(Parcel::new(from, u64::from(id), &msg)));
     }
 
     fn obey_user(&mut self, node: NodeId) {
@@ -239,27 +250,42 @@ where
             Wait::Exponential(mean) => now + self.user_times.exponential(mean),
         };
         self.user_pending[node.index()] = true;
-        self.outside.agenda.push(at.0, Event::User(node));
+        self.outside.schedule(at, Event::User(node));
     }
 
     /// One step of one node, and what follows from it. Its record has been begun.
     fn step(&mut self, node: NodeId, input: Input<A>) {
-        let now = self.outside.now;
         let command = match &input {
             Input::Command(command) => Some(command.clone()),
             _ => None,
         };
-        self.outside.me = node;
-        let mut cx = Ctx::new(node, now, &mut self.choices, &mut self.outside);
-        let result = self.nodes[node.index()].step(&mut cx, input);
-        if cfg!(debug_assertions) {
-            self.nodes[node.index()].assert_invariants();
-        }
+        let result = self.act(node, |state, cx| state.step(cx, input));
         match result {
             Ok(()) => self.tell(node, command),
             Err(refusal) => self.refuse(refusal),
         }
         self.end_record();
+    }
+
+    /// As [`World::step`], of a message: nearly all steps are, and few of them tell anybody.
+    #[inline]
+    fn receive(&mut self, node: NodeId, from: NodeId, msg: A::Msg) {
+        self.act(node, |state, cx| state.on_message(cx, from, msg));
+        if !self.outside.emitted.is_empty() {
+            self.tell(node, None);
+        }
+        self.end_record();
+    }
+
+    #[inline]
+    fn act<R>(&mut self, node: NodeId, step: impl FnOnce(&mut A, &mut Ctx<'_, A>) -> R) -> R {
+        self.outside.me = node;
+        let mut cx = Ctx::new(node, self.outside.now, &mut self.choices, &mut self.outside);
+        let result = step(&mut self.nodes[node.index()], &mut cx);
+        if cfg!(debug_assertions) {
+            self.nodes[node.index()].assert_invariants();
+        }
+        result
     }
 
     fn refuse(&mut self, refusal: Refusal) {
@@ -343,8 +369,8 @@ where
                 // As for all others, a cut that will be over goes unnoticed.
                 let cut = self.outside.cut_until(peer, node).is_some_and(|until| until > at);
                 if !self.outside.is_up(peer) || cut {
-                    let event = Event::Detect { node, peer, now: Liveness::Down };
-                    self.outside.agenda.push(at.0, event);
+                    let event = Event::Suspect { node, peer };
+                    self.outside.schedule(at, event);
                 }
             }
         }
@@ -354,7 +380,7 @@ where
     fn speak(&mut self, node: NodeId, peer: NodeId, now: Liveness) {
         if let (Liveness::Up, Some(until)) = (now, self.outside.cut_until(node, peer)) {
             let after = self.outside.faults.detection.unwrap_or_default();
-            self.outside.agenda.push((until + after).0, Event::Detect { node, peer, now });
+            self.outside.schedule(until + after, Event::detect(node, peer, now));
         } else if self.outside.is_up(node) && (now == Liveness::Down || self.outside.is_up(peer)) {
             self.begin_record(node, || Happening::Liveness(peer, now));
             self.step(node, Input::Liveness { peer, now });
@@ -368,7 +394,7 @@ where
         };
         let at = self.outside.now + after;
         for node in NodeId::first(self.nodes.len()).filter(|&node| node != peer) {
-            self.outside.agenda.push(at.0, Event::Detect { node, peer, now });
+            self.outside.schedule(at, Event::detect(node, peer, now));
         }
     }
 
@@ -382,8 +408,8 @@ where
             for (node, peer) in nodes().flat_map(|node| nodes().map(move |peer| (node, peer))) {
                 if cut.cuts(node, peer, cut.from) {
                     for (at, now) in [(cut.from, Liveness::Down), (cut.until, Liveness::Up)] {
-                        let event = Event::Detect { node, peer, now };
-                        self.outside.agenda.push((at + after).0, event);
+                        let event = Event::detect(node, peer, now);
+                        self.outside.schedule(at + after, event);
                     }
                 }
             }
@@ -392,12 +418,26 @@ where
 
     /// Begins a record, where somebody watches.
     fn begin_record(&mut self, node: NodeId, happening: impl FnOnce() -> Happening) {
+        if self.outside.recorder.is_some() {
+            self.begin_record_of(node, happening());
+        }
+    }
+
+    #[cold]
+    fn begin_record_of(&mut self, node: NodeId, happening: Happening) {
         if let Some(recorder) = &mut self.outside.recorder {
-            recorder.begin(self.outside.now, node, happening());
+            recorder.begin(self.outside.now, node, happening);
         }
     }
 
     fn end_record(&mut self) {
+        if self.outside.recorder.is_some() {
+            self.write_record();
+        }
+    }
+
+    #[cold]
+    fn write_record(&mut self) {
         if let (Some(recorder), Some(write)) = (&mut self.outside.recorder, &mut self.write)
             && let Some(record) = recorder.end()
         {

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use crate::queue::Queue;
 use crate::{Draw, Faults, Network, Partition, Tally, stream};
 
-/// Something on the agenda.
+/// Something on the agenda. Where no field is smaller than four bytes, moving a message takes few
+/// instructions; hence two events for the two words of a failure detector.
 pub(super) enum Event<A: Algorithm> {
     /// A message arrives, or would.
     Deliver { from: NodeId, to: NodeId, id: u32, lost: bool, msg: A::Msg },
@@ -21,14 +22,28 @@ pub(super) enum Event<A: Algorithm> {
     Crash(NodeId),
     /// A node comes up again.
     Recover(NodeId),
+    /// A failure detector calls a peer down.
+    Suspect { node: NodeId, peer: NodeId },
+    /// A failure detector calls a peer up.
+    Trust { node: NodeId, peer: NodeId },
+}
+
+impl<A: Algorithm> Event<A> {
     /// A failure detector speaks to a node.
-    Detect { node: NodeId, peer: NodeId, now: Liveness },
+    pub(super) const fn detect(node: NodeId, peer: NodeId, now: Liveness) -> Self {
+        match now {
+            Liveness::Down => Self::Suspect { node, peer },
+            Liveness::Up => Self::Trust { node, peer },
+        }
+    }
 }
 
 /// What is counted.
 pub(super) struct Counts {
     pub(super) messages: u64,
     pub(super) by_kind: Vec<(&'static str, u64)>,
+    /// Where in `by_kind` the last message was counted.
+    last_kind: usize,
     pub(super) tallies: Vec<(&'static str, Tally)>,
     pub(super) lost: u64,
     pub(super) duplicated: u64,
@@ -96,10 +111,12 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         Self {
             now: Time::ZERO,
             me: NodeId::at(0),
-            agenda: Queue::new(),
+            // Mostly, each node has one thing to come or so.
+            agenda: Queue::with_room(count),
             counts: Counts {
                 messages: 0,
                 by_kind: A::META.kinds.iter().map(|&kind| (kind, 0)).collect(),
+                last_kind: 0,
                 tallies: Vec::new(),
                 lost: 0,
                 duplicated: 0,
@@ -153,6 +170,11 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         self.network.partitions.iter()
     }
 
+    /// Puts something on the agenda.
+    pub(super) fn schedule(&mut self, at: Time, event: Event<A>) {
+        self.agenda.push(at.0, event);
+    }
+
     /// Is this setting of the timer the one that counts? If so, it is used up.
     pub(super) fn take_timer(&mut self, node: NodeId, timer: A::Timer, setting: u64) -> bool {
         let counts = self.timers.get(&(node, timer)) == Some(&setting);
@@ -162,33 +184,45 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         counts
     }
 
+    #[inline(always)]
     fn count(&mut self, kind: &'static str) {
         self.counts.messages += 1;
-        self.counts.traffic[self.me.index()].sent += 1;
+        // Kinds are constants: mostly it is the very same one as last time.
+        match self.counts.by_kind.get_mut(self.counts.last_kind) {
+            Some((known, count)) if std::ptr::eq(*known, kind) => *count += 1,
+            _ => self.count_other(kind),
+        }
+    }
+
+    #[inline(never)]
+    fn count_other(&mut self, kind: &'static str) {
         let by_kind = &mut self.counts.by_kind;
-        // Kinds are constants: mostly the very same one is found, without comparing letters.
         let known = by_kind.iter().position(|(known, _)| std::ptr::eq(*known, kind));
-        match known.or_else(|| by_kind.iter().position(|(known, _)| *known == kind)) {
-            Some(index) => by_kind[index].1 += 1,
-            None => by_kind.push((kind, 1)),
-        }
+        let known = known.or_else(|| by_kind.iter().position(|(known, _)| *known == kind));
+        let place = known.unwrap_or_else(|| {
+            by_kind.push((kind, 0));
+            by_kind.len() - 1
+        });
+        by_kind[place].1 += 1;
+        self.counts.last_kind = place;
     }
 
-    /// Puts one message on its way.
-    fn send(&mut self, to: NodeId, msg: A::Msg) {
+    /// Puts one message on its way, which is part of its sender's sending number `id`.
+    #[inline(always)]
+    fn send(&mut self, id: u32, to: NodeId, msg: A::Msg) {
         self.count(msg.kind());
+        let from = self.me;
         if self.plain {
-            debug_assert!(self.topology.link(self.me, to).is_some(), "no link to {to}");
-            let (from, lost) = (self.me, false);
-            let id = self.counts.traffic[from.index()].sendings;
+            debug_assert!(self.topology.link(from, to).is_some(), "no link to {to}");
             let at = self.now + self.network.latency.draw(&mut self.latencies, from, to);
-            self.agenda.push(at.0, Event::Deliver { from, to, id, lost, msg });
+            self.agenda.push(at.0, Event::Deliver { from, to, id, lost: false, msg });
         } else {
-            self.send_with_faults(to, msg);
+            self.send_with_faults(id, to, msg);
         }
     }
 
-    fn send_with_faults(&mut self, to: NodeId, msg: A::Msg) {
+    #[inline(never)]
+    fn send_with_faults(&mut self, id: u32, to: NodeId, msg: A::Msg) {
         let from = self.me;
         let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss_on(from, to));
         let twice = !lost && self.chances.chance(self.network.duplicate);
@@ -206,14 +240,13 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         } else {
             debug_assert!(self.topology.link(from, to).is_some(), "no link from {from} to {to}");
         }
-        let id = self.counts.traffic[from.index()].sendings;
         if twice {
             self.counts.duplicated += 1;
             let again = at + self.network.latency.draw(&mut self.latencies, from, to);
             let msg = msg.clone();
-            self.agenda.push(again.0, Event::Deliver { from, to, id, lost: false, msg });
+            self.schedule(again, Event::Deliver { from, to, id, lost: false, msg });
         }
-        self.agenda.push(at.0, Event::Deliver { from, to, id, lost, msg });
+        self.schedule(at, Event::Deliver { from, to, id, lost, msg });
     }
 
     /// How long this message takes, where that was said of it alone.
@@ -228,12 +261,31 @@ impl<'a, A: Algorithm> Outside<'a, A> {
         mine.next().map(|slow| slow.latency)
     }
 
+    #[inline(never)]
+    fn multicast(&mut self, to: &NodeSet, msg: &A::Msg) {
+        let traffic = &mut self.counts.traffic[self.me.index()];
+        traffic.sendings += 1;
+        traffic.sent += to.len() as u32;
+        let id = traffic.sendings;
+        for to in to {
+            self.send(id, to, msg.clone());
+        }
+    }
+
+    #[cold]
+    fn record(&mut self, effect: &Effect<A>) {
+        let next = self.counts.traffic[self.me.index()].sendings + 1;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.effect(effect, u64::from(next));
+        }
+    }
+
     fn set_timer(&mut self, timer: A::Timer, after: std::ops::Range<Span>) {
         self.settings += 1;
         let (node, setting) = (self.me, self.settings);
         self.timers.insert((node, timer), setting);
         let at = self.now + self.chances.between(after.start, after.end);
-        self.agenda.push(at.0, Event::Timer { node, timer, setting });
+        self.schedule(at, Event::Timer { node, timer, setting });
     }
 }
 
@@ -244,20 +296,18 @@ fn no_link(from: NodeId, to: NodeId) -> usize {
 
 impl<A: Algorithm> Sink<A> for Outside<'_, A> {
     fn effect(&mut self, effect: Effect<A>) {
-        let me = self.me.index();
-        if matches!(effect, Effect::Send { .. } | Effect::Multicast { .. }) {
-            self.counts.traffic[me].sendings += 1;
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.effect(&effect, u64::from(self.counts.traffic[me].sendings));
+        if self.recorder.is_some() {
+            self.record(&effect);
         }
         match effect {
-            Effect::Send { to, msg } => self.send(to, msg),
-            Effect::Multicast { to, msg } => {
-                for to in &to {
-                    self.send(to, msg.clone());
-                }
+            Effect::Send { to, msg } => {
+                let traffic = &mut self.counts.traffic[self.me.index()];
+                traffic.sendings += 1;
+                traffic.sent += 1;
+                let id = traffic.sendings;
+                self.send(id, to, msg);
             }
+            Effect::Multicast { to, msg } => self.multicast(&to, &msg),
             Effect::SetTimer { timer, after } => self.set_timer(timer, after),
             Effect::CancelTimer(timer) => {
                 self.timers.remove(&(self.me, timer));
