@@ -10,11 +10,9 @@ use std::time::Instant;
 
 use quorate_algorithms::election::{ChangRoberts, Criterion, Initiators, Setup};
 use quorate_core::{NodeSet, Scene, Span, Time, Topology};
-use quorate_sim::{Draw, Faults, Latency, Network, Pace, World};
+use quorate_sim::{Draw, Faults, Latency, Network, Pace, World, stream};
 
 const ROUNDS: u32 = 5;
-/// The stream of random numbers that the simulator takes latencies from.
-const LATENCY_STREAM: u32 = 2;
 
 /// Measures and prints.
 pub(crate) fn run() {
@@ -57,7 +55,7 @@ fn measure(count: usize, latency: Latency, name: &str) {
 /// The experiment as written for itself alone. Returns the number of messages.
 fn hand_written(ids: &[u32], latency: &Latency) -> u64 {
     let count = ids.len();
-    let mut draw = Draw::new(1, LATENCY_STREAM);
+    let mut draw = Draw::new(1, stream::LATENCY);
     let mut delay = || match latency {
         Latency::Constant(span) => span.0,
         Latency::Uniform(low, high) => draw.between(*low, *high + Span(1)).0,

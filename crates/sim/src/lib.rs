@@ -18,6 +18,6 @@ pub use network::{
     BadLossTable, ClockRate, Crash, Cut, Disk, Faults, LossTable, Network, Partition, Pause,
     Recovery, Slow,
 };
-pub use random::Draw;
+pub use random::{Draw, stream};
 pub use report::{Report, Tally, Verdict};
 pub use world::{Observer, Pace, World};

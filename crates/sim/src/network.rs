@@ -110,7 +110,7 @@ pub struct Slow {
     pub from: NodeId,
     /// Who receives it.
     pub to: NodeId,
-    /// The how manieth message on this link it is, counted from 1.
+    /// Its number among the messages on this link, counted from 1.
     pub nth: u32,
     /// How long it takes.
     pub latency: Span,

@@ -4,9 +4,9 @@
 //! the current block of 256, level 1 one slot per block of 256, and so on up to all 64 bits. An
 //! event waits at the level of the highest digit in which its time differs from now. When the
 //! earliest slot is reached, its events are taken as they are if all are of one instant, sorted if
-//! they are few, and spread over the levels below otherwise. All operations take constant time,
-//! however many events wait; a binary heap pays a cache miss for every doubling. The events of a
-//! slot lie together in chunks, so that what is reached together is fetched together.
+//! they are few, and spread over the levels below otherwise. All operations take constant time on
+//! average, however many events wait; a binary heap pays a cache miss for every doubling. The
+//! events of a slot lie together in chunks, so that what is reached together is fetched together.
 
 const BITS: u32 = 8;
 const SLOTS: usize = 1 << BITS;
@@ -19,17 +19,19 @@ const CHUNK: usize = 16;
 const FEW: usize = 512;
 /// So many events are kept sorted while others come in between.
 const SORTED_MAX: usize = 2 * FEW;
-/// The lower bits of a key: the place of its event among those that are sorted.
-const PLACE_BITS: u32 = 16;
+/// So many events are sorted, or come in between, before places are given anew.
 const PLACES: usize = 1 << PLACE_BITS;
+const PLACE_BITS: u32 = 11;
+/// So far apart can events be that are sorted.
+const RANGE: u64 = 1 << (64 - PLACE_BITS);
 
 /// A queue of events by time; first in, first out among equal times.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
     /// The events of the instant that was reached, in order.
     instant: Run,
-    /// The events of the slot that was reached, if it has several instants: the latest first, as
-    /// how long after `base` they are due and at which place they are.
+    /// The keys of the events of the slot that was reached, if it has several instants; the latest
+    /// first.
     sorted: Vec<u64>,
     /// The chunks that have the places of `sorted`.
     sorted_chunks: Vec<u32>,
@@ -44,7 +46,7 @@ pub(crate) struct Queue<T> {
     occupied: [u64; LEVELS * WORDS],
     /// Which words of `occupied` are not 0.
     occupied_words: u32,
-    /// The waiting events of each slot, in order of arrival; lower levels first.
+    /// The waiting events; lower levels first.
     slots: Box<[Slot; LEVELS * SLOTS]>,
     /// Chunk after chunk: when each event is due, and the event.
     entries: Vec<(u64, Option<T>)>,
@@ -63,6 +65,7 @@ struct Run {
     count: u32,
 }
 
+/// The events of a span of time, in order of arrival; all chunks but the last are full.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     first_chunk: u32,
@@ -75,8 +78,16 @@ struct Slot {
 const EMPTY: Slot =
     Slot { first_chunk: NONE, last_chunk: NONE, count: 0, earliest: u64::MAX, latest: 0 };
 
+/// By which events are sorted: how long after `base` they are due, and their place.
+fn key(after: u64, place: usize) -> u64 {
+    after << PLACE_BITS | place as u64
+}
+
 impl<T> Queue<T> {
-    pub(crate) fn new() -> Self {
+    /// An empty queue that does not grow before so many events wait.
+    pub(crate) fn with_room(events: usize) -> Self {
+        // Some of the slots in use have a chunk that is not full.
+        let chunks = events.div_ceil(CHUNK) + SLOTS;
         Self {
             instant: Run { entry: 0, count: 0 },
             sorted: Vec::with_capacity(SORTED_MAX),
@@ -87,8 +98,8 @@ impl<T> Queue<T> {
             occupied: [0; LEVELS * WORDS],
             occupied_words: 0,
             slots: Box::new([EMPTY; LEVELS * SLOTS]),
-            entries: Vec::new(),
-            next_chunk: Vec::new(),
+            entries: Vec::with_capacity(chunks * CHUNK),
+            next_chunk: Vec::with_capacity(chunks),
             free: NONE,
         }
     }
@@ -99,7 +110,7 @@ impl<T> Queue<T> {
     }
 
     /// Schedules an item, not before the last one that was taken out.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn push(&mut self, time: u64, item: T) {
         debug_assert!(time >= self.base, "the past is over");
         if time < self.sorted_until {
@@ -127,7 +138,7 @@ impl<T> Queue<T> {
         let item = self.take(entry);
         self.instant.entry += 1;
         self.instant.count -= 1;
-        if self.instant.count == 0 || self.instant.entry as usize % CHUNK == 0 {
+        if self.instant.count == 0 || (self.instant.entry as usize).is_multiple_of(CHUNK) {
             let chunk = entry / CHUNK;
             let next = self.next_chunk[chunk];
             self.instant.entry = next.wrapping_mul(CHUNK as u32);
@@ -199,7 +210,7 @@ impl<T> Queue<T> {
                 self.instant = Run { entry, count: slot.count };
                 return Some(());
             }
-            if slot.count as usize <= FEW && slot.latest - slot.earliest < 1 << (64 - PLACE_BITS) {
+            if slot.count as usize <= FEW && slot.latest - slot.earliest < RANGE {
                 self.sort(&slot);
                 return Some(());
             }
@@ -214,14 +225,14 @@ impl<T> Queue<T> {
         while left > 0 {
             self.sorted_chunks.push(chunk);
             let entries = &self.entries[chunk as usize * CHUNK..][..left.min(CHUNK)];
-            for (time, _) in entries {
-                // By time and then by arrival, which are different for any two.
-                self.sorted.push((time - self.base) << PLACE_BITS | self.sorted_places as u64);
-                self.sorted_places += 1;
-            }
+            let base = self.base;
+            let keys = entries.iter().zip(self.sorted_places..);
+            self.sorted.extend(keys.map(|((time, _), place)| key(time - base, place)));
+            self.sorted_places += entries.len();
             left -= entries.len();
             chunk = self.next_chunk[chunk as usize];
         }
+        // By time and then by arrival, the latest first.
         self.sorted.sort_unstable_by(|one, other| other.cmp(one));
         self.sorted_until = slot.latest.saturating_add(1);
     }
@@ -261,7 +272,7 @@ impl<T> Queue<T> {
             self.sorted_chunks.push(chunk);
         }
         self.sorted_places += 1;
-        let key = (time - self.base) << PLACE_BITS | place as u64;
+        let key = key(time - self.base, place);
         let entry = self.entry_of(key);
         self.entries[entry] = (time, Some(item));
         let later = self.sorted.partition_point(|other| *other > key);
@@ -329,36 +340,116 @@ mod tests {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
 
-    /// The order of a heap of (time, sequence) is the specification.
+    /// A queue and what it must do: the order of a heap of (time, sequence) is the specification.
+    struct Pair {
+        queue: Queue<u64>,
+        heap: BinaryHeap<Reverse<(u64, u64)>>,
+        sequence: u64,
+    }
+
+    impl Pair {
+        fn new() -> Self {
+            Self { queue: Queue::with_room(0), heap: BinaryHeap::new(), sequence: 0 }
+        }
+
+        fn push(&mut self, time: u64) {
+            self.sequence += 1;
+            self.queue.push(time, self.sequence);
+            self.heap.push(Reverse((time, self.sequence)));
+        }
+
+        /// Takes out the next one and returns its time.
+        fn pop(&mut self) -> Option<u64> {
+            let expected = self.heap.pop().map(|Reverse(next)| next);
+            assert_eq!(self.queue.pop_by(u64::MAX), expected);
+            assert_eq!(self.queue.is_empty(), self.heap.is_empty());
+            expected.map(|(time, _)| time)
+        }
+    }
+
     #[test]
     fn the_order_is_that_of_a_heap() {
         for (seed, spread) in [(1, 3), (2, 70), (3, 5_000), (4, 1_000_000), (5, u64::MAX / 4)] {
             let mut draw = Draw::new(seed, 0);
-            let (mut queue, mut heap) = (Queue::new(), BinaryHeap::new());
+            let mut pair = Pair::new();
             let mut now = 0;
-            for sequence in 0..20_000u64 {
-                let time = if draw.chance(0.2) { now } else { now + draw.below(spread) };
-                queue.push(time, sequence);
-                heap.push(Reverse((time, sequence)));
+            for _ in 0..20_000 {
+                pair.push(if draw.chance(0.2) { now } else { now + draw.below(spread) });
                 if draw.chance(0.6) || now > u64::MAX / 2 {
-                    let Reverse(expected) = heap.pop().unwrap();
-                    assert_eq!(queue.pop_by(u64::MAX), Some(expected));
-                    now = expected.0;
+                    now = pair.pop().unwrap();
                 }
                 if now > u64::MAX / 2 {
                     break;
                 }
             }
-            while let Some(Reverse(expected)) = heap.pop() {
-                assert_eq!(queue.pop_by(u64::MAX), Some(expected));
+            while pair.pop().is_some() {}
+        }
+    }
+
+    /// A few events are sorted, and then come too many in between: too many at a time with two
+    /// pushes for each pop, too many in all with one.
+    #[test]
+    fn what_comes_between_sorted_events_is_in_order() {
+        let start = 1 << 24;
+        for (pushes, span) in [(2, 1_000_000), (2, 40), (1, 1_000_000), (1, 40)] {
+            let mut draw = Draw::new(6, 0);
+            let mut pair = Pair::new();
+            for after in [0, 2, span - 1, span] {
+                pair.push(start + after);
             }
-            assert_eq!(queue.pop_by(u64::MAX), None);
+            let mut now = pair.pop().unwrap();
+            assert_eq!(pair.queue.sorted_until, start + span + 1);
+            let mut unsorted = 0;
+            for _ in 0..2 * PLACES {
+                let sorted = !pair.queue.sorted.is_empty();
+                for _ in 0..pushes {
+                    pair.push(now + draw.below(start + span - now + 1) / 64);
+                }
+                unsorted += usize::from(sorted && pair.queue.sorted.is_empty());
+                assert!(pair.queue.sorted.len() <= SORTED_MAX);
+                now = pair.pop().unwrap();
+            }
+            assert!(unsorted > 0);
+            while pair.pop().is_some() {}
         }
     }
 
     #[test]
+    fn the_last_moment_is_a_moment_like_others() {
+        let mut pair = Pair::new();
+        for time in [u64::MAX, 5, u64::MAX - 1, u64::MAX] {
+            pair.push(time);
+        }
+        pair.pop();
+        pair.push(u64::MAX);
+        pair.pop();
+        pair.push(u64::MAX);
+        while pair.pop().is_some() {}
+    }
+
+    #[test]
+    fn what_is_not_due_stays() {
+        let mut queue = Queue::with_room(0);
+        for time in [7, 7, 1000, 1002] {
+            queue.push(time, time);
+        }
+        assert_eq!(queue.pop_by(6), None);
+        assert_eq!(
+            [queue.pop_by(7), queue.pop_by(7), queue.pop_by(7)].map(|next| next.is_some()),
+            [true, true, false]
+        );
+        queue.push(1001, 1001);
+        assert_eq!(queue.pop_by(1000), Some((1000, 1000)));
+        assert_eq!(queue.pop_by(1000), None);
+        assert!(!queue.is_empty());
+        assert_eq!(queue.pop_by(1001), Some((1001, 1001)));
+        assert_eq!(queue.pop_by(1002), Some((1002, 1002)));
+        assert!(queue.is_empty());
+    }
+
+    #[test]
     fn entries_are_reused() {
-        let mut queue = Queue::new();
+        let mut queue = Queue::with_room(0);
         for round in 0..1000 {
             queue.push(round * 17, ());
             queue.push(round * 17 + 5, ());

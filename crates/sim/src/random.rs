@@ -4,6 +4,20 @@ use quorate_core::{Choices, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+/// The streams of a run; see [`Draw::new`]. Others can be had for other purposes.
+pub mod stream {
+    /// What protocols choose.
+    pub const CHOICES: u32 = 0;
+    /// How long users wait.
+    pub const USERS: u32 = 1;
+    /// How long messages take.
+    pub const LATENCY: u32 = 2;
+    /// What goes wrong, and within their ranges when timers run out.
+    pub const FAULTS: u32 = 3;
+    /// Random topologies.
+    pub const TOPOLOGY: u32 = 4;
+}
+
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Draw(Xoshiro256PlusPlus);

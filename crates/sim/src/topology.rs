@@ -5,10 +5,7 @@ use std::str::FromStr;
 
 use quorate_core::{BadTopology, NodeId, Topology};
 
-use crate::Draw;
-
-/// The stream of random numbers that topologies are drawn from; see [`Draw::new`].
-const STREAM: u32 = 4;
+use crate::{Draw, stream};
 
 /// A topology as named on the command line, before its size is known.
 #[derive(Clone, PartialEq, Debug)]
@@ -99,7 +96,7 @@ impl Named {
     /// # Errors
     /// If there is none of this size.
     pub fn build(&self, count: usize, seed: u64) -> Result<Topology, BadTopology> {
-        let mut draw = Draw::new(seed, STREAM);
+        let mut draw = Draw::new(seed, stream::TOPOLOGY);
         let links = match self {
             Self::Complete => return Ok(Topology::complete(count)),
             Self::Ring => return Ok(Topology::ring(count)),

@@ -12,17 +12,9 @@ use quorate_core::{
 
 use rustc_hash::FxHashMap;
 
-use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, Verdict};
+use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, Verdict, stream};
 use outside::{Event, Outside, Traffic};
 use stall::Stalled;
-
-/// The streams of random numbers of a run; see [`Draw::new`].
-mod stream {
-    pub(super) const CHOICES: u32 = 0;
-    pub(super) const USERS: u32 = 1;
-    pub(super) const LATENCY: u32 = 2;
-    pub(super) const FAULTS: u32 = 3;
-}
 
 /// Watches the facts of a run as they happen, to measure what a family wants measured.
 pub trait Observer<C, E> {
@@ -164,13 +156,13 @@ where
             }
         }
         for &Crash { node, at } in crashes.iter().filter(|crash| crash.at > Time::ZERO) {
-            self.outside.agenda.push(at.0, Event::Crash(node));
+            self.outside.schedule(at, Event::Crash(node));
         }
         for &Recovery { node, at } in recoveries {
-            self.outside.agenda.push(at.0, Event::Recover(node));
+            self.outside.schedule(at, Event::Recover(node));
         }
         for &Pause { node, from, until } in pauses.iter().filter(|pause| pause.from < pause.until) {
-            self.outside.agenda.push(from.0, Event::Pause(node, until));
+            self.outside.schedule(from, Event::Pause(node, until));
         }
         self.detect_gaps();
         for node in NodeId::first(count) {
@@ -217,7 +209,8 @@ where
             Event::User(node) => self.obey_user(node),
             Event::Crash(node) => self.crash(node),
             Event::Recover(node) => self.recover(node),
-            Event::Detect { node, peer, now } => self.speak(node, peer, now),
+            Event::Suspect { node, peer } => self.speak(node, peer, Liveness::Down),
+            Event::Trust { node, peer } => self.speak(node, peer, Liveness::Up),
             Event::Pause(node, until) => self.pause(node, until),
             Event::Resume(node) => self.resume(node),
         }
@@ -225,15 +218,27 @@ where
 
     #[inline]
     fn deliver(&mut self, from: NodeId, to: NodeId, id: u32, lost: bool, msg: MsgOf<S>) {
-        let parcel = |msg: &MsgOf<S>| Parcel::new(from, u64::from(id), msg);
         if lost || !self.outside.is_up(to) || self.outside.is_cut(from, to) {
-            self.outside.counts.lost += 1;
-            self.note(to, || Happening::Lose(parcel(&msg)));
-            return;
+            return self.lose(from, to, id, msg);
         }
         self.outside.counts.traffic[to.index()].received += 1;
-        self.begin_record(to, || Happening::Receive(parcel(&msg)));
+        if self.outside.recorder.is_some() {
+            self.begin_receipt(from, to, id, msg.clone());
+        }
         self.receive(to, from, msg);
+    }
+
+    // Both take the message itself: a borrowed one could not stay in registers where nobody watches.
+
+    #[cold]
+    fn lose(&mut self, from: NodeId, to: NodeId, id: u32, msg: MsgOf<S>) {
+        self.outside.counts.lost += 1;
+        self.note(to, || Happening::Lose(Parcel::new(from, u64::from(id), &msg)));
+    }
+
+    #[cold]
+    fn begin_receipt(&mut self, from: NodeId, to: NodeId, id: u32, msg: MsgOf<S>) {
+        self.begin_record(to, || Happening::Receive(Parcel::new(from, u64::from(id), &msg)));
     }
 
     fn obey_user(&mut self, node: NodeId) {
@@ -260,7 +265,7 @@ where
             Wait::Exponential(mean) => now + self.user_times.exponential(mean),
         };
         self.user_pending[node.index()] = true;
-        self.outside.agenda.push(at.0, Event::User(node));
+        self.outside.schedule(at, Event::User(node));
     }
 
     /// One step of one node, and what follows from it. Its record has been begun.
@@ -272,7 +277,7 @@ where
         if self.outside.faults.disk.is_some() {
             return self.step_on_disk(node, input, command);
         }
-        match self.act(node, input) {
+        match self.act(node, |state, cx| state.step(cx, input)) {
             Ok(()) => self.tell(node, command),
             Err(refusal) => self.refuse(refusal),
         }
@@ -285,21 +290,23 @@ where
         if self.outside.faults.disk.is_some() {
             return self.step_on_disk(node, Input::Message { from, msg }, None);
         }
-        let result = self.act(node, Input::Message { from, msg });
-        debug_assert_eq!(result, Ok(()), "only commands are refused");
+        self.act(node, |state, cx| state.on_message(cx, from, msg));
         if !self.outside.emitted.is_empty() {
             self.tell(node, None);
         }
         self.end_record();
     }
 
-    /// One step of one node. Inlined, so that a known kind of input is not looked at again.
-    #[inline(always)]
-    fn act(&mut self, node: NodeId, input: Input<S::Protocol>) -> Result<(), Refusal> {
+    #[inline]
+    fn act<R>(
+        &mut self,
+        node: NodeId,
+        step: impl FnOnce(&mut S::Protocol, &mut Ctx<'_, S::Protocol>) -> R,
+    ) -> R {
         self.outside.me = node;
         let clock = self.outside.clock();
         let mut cx = Ctx::new(node, clock, &mut self.choices, &mut self.outside);
-        let result = self.nodes[node.index()].step(&mut cx, input);
+        let result = step(&mut self.nodes[node.index()], &mut cx);
         if cfg!(debug_assertions) {
             self.nodes[node.index()].assert_invariants();
         }

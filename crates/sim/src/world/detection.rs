@@ -24,7 +24,7 @@ where
         if let (Liveness::Up, Some(until)) = (now, self.outside.cut_until(peer, node)) {
             if until < Time(u64::MAX) {
                 let after = self.outside.faults.detection.unwrap_or_default();
-                self.outside.agenda.push((until + after).0, Event::Detect { node, peer, now });
+                self.outside.schedule(until + after, Event::detect(node, peer, now));
             }
         } else if self.outside.is_up(node) && (now == Liveness::Down || self.outside.is_up(peer)) {
             self.begin_record(node, || Happening::Liveness(peer, now));
@@ -37,7 +37,7 @@ where
         let Some(after) = self.detection() else { return };
         let at = self.outside.now + after;
         for node in NodeId::first(self.nodes.len()).filter(|&node| node != peer) {
-            self.outside.agenda.push(at.0, Event::Detect { node, peer, now });
+            self.outside.schedule(at, Event::detect(node, peer, now));
         }
     }
 
@@ -49,8 +49,8 @@ where
             // As for all others, a cut that will be over goes unnoticed.
             let cut = self.outside.cut_until(peer, node).is_some_and(|until| until > at);
             if !self.outside.is_up(peer) || cut {
-                let event = Event::Detect { node, peer, now: Liveness::Down };
-                self.outside.agenda.push(at.0, event);
+                let event = Event::Suspect { node, peer };
+                self.outside.schedule(at, event);
             }
         }
     }
@@ -62,9 +62,9 @@ where
         let mut words = Vec::new();
         let mut unheard = |node, peer, from: Time, until: Time| {
             if from + after < until {
-                words.push((from + after, Event::Detect { node, peer, now: Liveness::Down }));
+                words.push((from + after, Event::Suspect { node, peer }));
                 if until < Time(u64::MAX) {
-                    words.push((until + after, Event::Detect { node, peer, now: Liveness::Up }));
+                    words.push((until + after, Event::Trust { node, peer }));
                 }
             }
         };
@@ -81,7 +81,7 @@ where
             }
         }
         for (at, event) in words {
-            self.outside.agenda.push(at.0, event);
+            self.outside.schedule(at, event);
         }
     }
 }

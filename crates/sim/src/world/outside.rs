@@ -6,12 +6,12 @@ use quorate_core::{
 };
 use rustc_hash::FxHashMap;
 
-use super::stream;
 use crate::network::Gap;
 use crate::queue::Queue;
-use crate::{Draw, Faults, Network, Tally};
+use crate::{Draw, Faults, Network, Tally, stream};
 
-/// Something on the agenda.
+/// Something on the agenda. Where no field is smaller than four bytes, moving a message takes few
+/// instructions; hence two events for the two words of a failure detector.
 pub(super) enum Event<P: Protocol> {
     /// A message arrives, or would.
     Deliver { from: NodeId, to: NodeId, id: u32, lost: bool, msg: P::Msg },
@@ -23,8 +23,10 @@ pub(super) enum Event<P: Protocol> {
     Crash(NodeId),
     /// A node comes up again.
     Recover(NodeId),
-    /// A failure detector speaks to a node.
-    Detect { node: NodeId, peer: NodeId, now: Liveness },
+    /// A failure detector calls a peer down.
+    Suspect { node: NodeId, peer: NodeId },
+    /// A failure detector calls a peer up.
+    Trust { node: NodeId, peer: NodeId },
     /// A node does nothing until then.
     Pause(NodeId, Time),
     /// A node goes on, after a pause or a write.
@@ -38,8 +40,17 @@ impl<P: Protocol> Event<P> {
             Self::Deliver { to: node, .. }
             | Self::Timer { node, .. }
             | Self::User(node)
-            | Self::Detect { node, .. } => Some(node),
+            | Self::Suspect { node, .. }
+            | Self::Trust { node, .. } => Some(node),
             Self::Crash(_) | Self::Recover(_) | Self::Pause(..) | Self::Resume(_) => None,
+        }
+    }
+
+    /// A failure detector speaks to a node.
+    pub(super) const fn detect(node: NodeId, peer: NodeId, now: Liveness) -> Self {
+        match now {
+            Liveness::Down => Self::Suspect { node, peer },
+            Liveness::Up => Self::Trust { node, peer },
         }
     }
 }
@@ -121,7 +132,8 @@ impl<'a, P: Protocol> Outside<'a, P> {
         Self {
             now: Time::ZERO,
             me: NodeId::at(0),
-            agenda: Queue::new(),
+            // Mostly, each node has one thing to come or so.
+            agenda: Queue::with_room(count),
             counts: Counts {
                 messages: 0,
                 by_kind: system.traits().kinds.iter().map(|&kind| (kind, 0)).collect(),
@@ -185,6 +197,11 @@ impl<'a, P: Protocol> Outside<'a, P> {
         self.network.gaps()
     }
 
+    /// Puts something on the agenda.
+    pub(super) fn schedule(&mut self, at: Time, event: Event<P>) {
+        self.agenda.push(at.0, event);
+    }
+
     /// Is this setting of the timer the one that counts? If so, it is used up.
     pub(super) fn take_timer(&mut self, node: NodeId, timer: P::Timer, setting: u64) -> bool {
         let counts = self.timers.get(&(node, timer)) == Some(&setting);
@@ -194,7 +211,7 @@ impl<'a, P: Protocol> Outside<'a, P> {
         counts
     }
 
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, kind: &'static str) {
         self.counts.messages += 1;
         // Kinds are constants: mostly it is the very same one as last time.
@@ -204,32 +221,32 @@ impl<'a, P: Protocol> Outside<'a, P> {
         }
     }
 
+    #[inline(never)]
     fn count_other(&mut self, kind: &'static str) {
         let by_kind = &mut self.counts.by_kind;
-        let known = by_kind.iter().position(|(known, _)| *known == kind);
+        let known = by_kind.iter().position(|(known, _)| std::ptr::eq(*known, kind));
+        let known = known.or_else(|| by_kind.iter().position(|(known, _)| *known == kind));
         let place = known.unwrap_or_else(|| unnamed(kind));
         by_kind[place].1 += 1;
         self.counts.last_kind = place;
     }
 
-    /// Puts one message on its way.
+    /// Puts one message on its way, which is part of its sender's sending number `id`.
     #[inline(always)]
-    fn send(&mut self, to: NodeId, msg: P::Msg) {
+    fn send(&mut self, id: u32, to: NodeId, msg: P::Msg) {
         self.count(msg.kind());
         let from = self.me;
-        let traffic = &mut self.counts.traffic[from.index()];
-        traffic.sent += 1;
-        let id = traffic.sendings;
         if self.plain {
             debug_assert!(self.topology.link(from, to).is_some(), "no link to {to}");
             let at = self.now + self.network.latency.draw(&mut self.latencies, from, to);
             self.agenda.push(at.0, Event::Deliver { from, to, id, lost: false, msg });
         } else {
-            self.send_with_faults(to, id, msg);
+            self.send_with_faults(id, to, msg);
         }
     }
 
-    fn send_with_faults(&mut self, to: NodeId, id: u32, msg: P::Msg) {
+    #[inline(never)]
+    fn send_with_faults(&mut self, id: u32, to: NodeId, msg: P::Msg) {
         let from = self.me;
         let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss_on(from, to));
         let twice = !lost && self.chances.chance(self.network.duplicate);
@@ -251,9 +268,9 @@ impl<'a, P: Protocol> Outside<'a, P> {
             self.counts.duplicated += 1;
             let again = at + self.network.latency.draw(&mut self.latencies, from, to);
             let msg = msg.clone();
-            self.agenda.push(again.0, Event::Deliver { from, to, id, lost: false, msg });
+            self.schedule(again, Event::Deliver { from, to, id, lost: false, msg });
         }
-        self.agenda.push(at.0, Event::Deliver { from, to, id, lost, msg });
+        self.schedule(at, Event::Deliver { from, to, id, lost, msg });
     }
 
     /// How long this message takes, where that was said of it alone.
@@ -268,11 +285,22 @@ impl<'a, P: Protocol> Outside<'a, P> {
         mine.next().map(|slow| slow.latency)
     }
 
+    #[inline(never)]
+    fn multicast(&mut self, to: &NodeSet, msg: &P::Msg) {
+        let traffic = &mut self.counts.traffic[self.me.index()];
+        traffic.sendings += 1;
+        traffic.sent += to.len() as u32;
+        let id = traffic.sendings;
+        for to in to {
+            self.send(id, to, msg.clone());
+        }
+    }
+
     #[cold]
     fn record(&mut self, effect: &Effect<P>) {
-        let sendings = self.counts.traffic[self.me.index()].sendings;
+        let next = self.counts.traffic[self.me.index()].sendings + 1;
         if let Some(recorder) = &mut self.recorder {
-            recorder.effect(effect, u64::from(sendings));
+            recorder.effect(effect, u64::from(next));
         }
     }
 
@@ -281,8 +309,8 @@ impl<'a, P: Protocol> Outside<'a, P> {
         let (node, setting) = (self.me, self.settings);
         self.timers.insert((node, timer), setting);
         let after = self.chances.between(after.start, after.end);
-        let at = self.now + if self.true_clocks { after } else { self.faults.waiting(node, after) };
-        self.agenda.push(at.0, Event::Timer { node, timer, setting });
+        let after = if self.true_clocks { after } else { self.faults.waiting(node, after) };
+        self.schedule(self.now + after, Event::Timer { node, timer, setting });
     }
 }
 
@@ -302,19 +330,18 @@ impl<P: Protocol> Sink<P> for Outside<'_, P> {
             withheld.push(effect);
             return;
         }
-        if effect.is_sending() {
-            self.counts.traffic[self.me.index()].sendings += 1;
-        }
         if self.recorder.is_some() {
             self.record(&effect);
         }
         match effect {
-            Effect::Send { to, msg } => self.send(to, msg),
-            Effect::Multicast { to, msg } => {
-                for to in &to {
-                    self.send(to, msg.clone());
-                }
+            Effect::Send { to, msg } => {
+                let traffic = &mut self.counts.traffic[self.me.index()];
+                traffic.sendings += 1;
+                traffic.sent += 1;
+                let id = traffic.sendings;
+                self.send(id, to, msg);
             }
+            Effect::Multicast { to, msg } => self.multicast(&to, &msg),
             Effect::SetTimer { timer, after } => self.set_timer(timer, after),
             Effect::CancelTimer(timer) => {
                 self.timers.remove(&(self.me, timer));

@@ -65,7 +65,7 @@ where
         let stalled = self.stalled.entry(node).or_insert_with(fresh);
         stalled.until = stalled.until.max(until);
         stalled.writing = stalled.writing.take().or(writing);
-        self.outside.agenda.push(until.0, Event::Resume(node));
+        self.outside.schedule(until, Event::Resume(node));
     }
 
     /// The node goes on: with the step that it had not finished, then with what has waited.
@@ -99,7 +99,7 @@ where
     ) {
         let Some(disk) = self.outside.faults.disk else { return };
         self.outside.withheld = Some(Vec::new());
-        let result = self.act(node, input);
+        let result = self.act(node, |state, cx| state.step(cx, input));
         let effects = self.outside.withheld.take().unwrap_or_default();
         if let Err(refusal) = result {
             self.refuse(refusal);
