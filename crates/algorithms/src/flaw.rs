@@ -1,4 +1,7 @@
 //! Planted mistakes: tests switch one on and demand that a checker finds it.
+//!
+//! A mistake stands in lines of its own, so that a reader who compares with the paper can pass over
+//! them: without these lines the algorithm is the published one.
 
 /// Is this mistake planted? Always false outside tests, so that it costs nothing there.
 macro_rules! flaw {

@@ -76,15 +76,15 @@
 //! paper's handling of failed nodes is not here.
 
 mod arbiter;
-mod asking;
+mod asker;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
+    Protocol, Refusal, Shape, Stamp, Timing,
 };
 
 use super::votes::{Tenure, Votes};
@@ -136,10 +136,6 @@ impl Algorithm for CaoSinghal {
         Promise { fair: false, live: true }
     }
 
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
-
     fn boot(boot: Boot<'_, Self>) -> Self {
         let quorum = boot.setup.quorum(boot.me);
         let mut others = quorum.clone();
@@ -164,7 +160,7 @@ impl Algorithm for CaoSinghal {
     }
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -172,18 +168,19 @@ pub enum Msg {
     Request(Stamp),
     /// Here is a permission.
     Reply {
-        /// Whose.
+        /// The arbiter that it is of.
         arbiter: NodeId,
         /// The number of this giving.
         tenure: Tenure,
-        /// For which wish.
+        /// The wish that it is for.
         wish: Stamp,
     },
     /// I am out.
     Release {
         /// Which tenure of your permission this ends.
         tenure: Tenure,
-        /// Whose the next one is: I have sent the permission on. You have it back if nobody's.
+        /// The wish that has the next one: I have sent the permission on. Without one, you have it
+        /// back.
         next: Option<Stamp>,
     },
     /// Somebody older than you has come: can I have this permission back?
@@ -205,7 +202,7 @@ pub enum Msg {
         tenure: Tenure,
         /// Which wish of yours has it.
         wish: Stamp,
-        /// Whom to.
+        /// The wish that it goes to.
         next: Stamp,
     },
 }
@@ -227,13 +224,13 @@ impl Message for Msg {
 /// A node of Cao and Singhal's algorithm: one that asks, and an arbiter.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CaoSinghal {
-    /// Whom it asks beside itself.
+    /// The others that this node asks.
     others: NodeSet,
     /// The highest sequence number seen or used.
     clock: LamportClock,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
-    /// What the members of the quorum said to the present wish. Invariant: all held while inside;
+    /// The answers of the quorum to the present wish. Invariant: all held while inside;
     /// some missing while waiting; all fresh while idle.
     votes: Votes<Tenure>,
     /// By arbiter: whom to send its permission on to, and in which tenure. Invariant: of the tenure
@@ -254,21 +251,21 @@ pub struct CaoSinghal {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Waiter {
     stamp: Stamp,
-    /// It has been told that an older one is before it, or has given the permission back.
+    /// The request was told that an older one is before it, or has given the permission back.
     failed: bool,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It has asked and waits.
+    /// The node has asked and waits.
     Waiting {
         /// Its wish.
         stamp: Stamp,
     },
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// The wish that was granted.
         stamp: Stamp,
@@ -281,8 +278,6 @@ impl Protocol for CaoSinghal {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, &self.phase) {
@@ -300,9 +295,7 @@ impl Protocol for CaoSinghal {
             Msg::Request(_) => cx.trace("foreign", &[]),
             Msg::Reply { arbiter, tenure, wish } => self.take_reply(cx, arbiter, tenure, wish),
             Msg::Release { tenure, next } => self.free(cx, from, tenure, next),
-            Msg::Inquire { wish, .. } | Msg::Transfer { wish, .. }
-                if self.wish() != Some(wish) && !flaw!(AnyTenure) =>
-            {
+            Msg::Inquire { wish, .. } | Msg::Transfer { wish, .. } if !self.is_about(wish) => {
                 cx.trace("stale", &[]);
             }
             Msg::Inquire { tenure, next, .. } => {

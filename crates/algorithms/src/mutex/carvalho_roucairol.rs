@@ -64,8 +64,8 @@
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
+    Protocol, Refusal, Shape, Stamp, Timing,
 };
 
 use super::{Command, Event, Mutex, Promise};
@@ -106,10 +106,6 @@ impl Algorithm for CarvalhoRoucairol {
         Promise { fair: false, live: true }
     }
 
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
-
     fn boot(boot: Boot<'_, Self>) -> Self {
         let others = boot.view.others(boot.me);
         let none = NodeSet::with_room(boot.view.members().len());
@@ -125,7 +121,7 @@ impl Algorithm for CarvalhoRoucairol {
     }
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -151,25 +147,26 @@ pub struct CarvalhoRoucairol {
     others: NodeSet,
     /// The highest sequence number seen or used.
     clock: LamportClock,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
-    /// Whose permissions this node has. Invariant: all while it is inside, not all while it waits.
+    /// The nodes whose permission this one has. Invariant: all while it is inside, not all while it
+    /// waits.
     permitted: NodeSet,
-    /// Who will be answered when this node has left. Invariant: empty while idle.
+    /// The nodes that will be answered when this one has left. Invariant: empty while idle.
     deferred: NodeSet,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It has asked for the permissions that are missing, and waits.
+    /// The node has asked for the permissions that are missing, and waits.
     Waiting {
         /// Its wish.
         stamp: Stamp,
     },
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// The wish that was granted.
         stamp: Stamp,
@@ -182,8 +179,6 @@ impl Protocol for CarvalhoRoucairol {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -252,15 +247,15 @@ impl CarvalhoRoucairol {
     /// Gives the permission away. Whoever still needs it, because it waits with a younger request,
     /// asks for it again at once; if it did not have it, its request is under way already.
     fn give(&mut self, cx: &mut Ctx<'_, Self>, to: NodeId) {
-        let had = self.permitted.contains(to);
-        if !flaw!(KeepPermission) {
-            self.permitted.remove(to);
+        let had = self.permitted.remove(to);
+        if flaw!(KeepPermission) && had {
+            self.permitted.insert(to);
         }
         cx.trace("reply", &[("node", u64::from(to.number()))]);
         cx.send(to, Msg::Reply);
+        let had = had && !flaw!(DoNotAskAgain);
         if let Phase::Waiting { stamp } = self.phase
             && had
-            && !flaw!(DoNotAskAgain)
         {
             cx.trace("ask again", &[("node", u64::from(to.number()))]);
             cx.send(to, Msg::Request(stamp));
@@ -311,7 +306,7 @@ mod tests {
         Trial::of(count)
     }
 
-    /// What a row of entries costs, one after the other.
+    /// The costs of a row of entries, one after the other.
     fn costs<const LENGTH: usize>(count: usize, order: [u32; LENGTH]) -> [u64; LENGTH] {
         let wishes: [_; LENGTH] = core::array::from_fn(|i| (order[i], 10.0 * i as f64));
         let total = |length| trial(count).wanting_at(&wishes[..length]).run().report.messages;

@@ -151,7 +151,7 @@ impl Default for Config {
     }
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -178,29 +178,30 @@ impl Message for Msg {
 pub struct Central {
     /// The node that decides.
     coordinator: NodeId,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
-    /// What the coordinator knows. Invariant: only the coordinator has one.
+    /// The desk of the coordinator: what it knows. Invariant: only the coordinator has one.
     desk: Option<Desk>,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It has asked and waits.
+    /// The node has asked and waits.
     Waiting,
-    /// It is inside.
+    /// The node is inside.
     Inside,
 }
 
-/// What the coordinator knows.
+/// The desk of the coordinator: what it knows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Desk {
-    /// Who was let in and has not released yet. Invariant: none only if the queue is empty.
+    /// The node that was let in and has not released yet. Invariant: none only if the queue is
+    /// empty.
     holder: Option<NodeId>,
-    /// Who waits, in the order of arrival.
+    /// The nodes that wait, in the order of arrival.
     queue: VecDeque<NodeId>,
     /// The same as a set, so that a REQUEST that arrives twice is known as such.
     queued: NodeSet,
@@ -212,8 +213,6 @@ impl Protocol for Central {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -227,6 +226,7 @@ impl Protocol for Central {
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         match msg {
+            Msg::Request if flaw!(IgnoreHolder) => self.grant(cx, from),
             Msg::Request => self.take_request(cx, from),
             Msg::Reply if from == self.coordinator && self.phase == Phase::Waiting => {
                 self.enter(cx);
@@ -259,11 +259,13 @@ impl Central {
     /// The coordinator is asked: it lets the asker in, or has it wait.
     fn take_request(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         let Some(desk) = &mut self.desk else { return cx.trace("not for me", &[]) };
+        if flaw!(DropOvertaking) && desk.holder == Some(from) {
+            return;
+        }
         // Who is inside may ask again: its RELEASE has been overtaken and is on its way.
-        let again = flaw!(DropOvertaking) && desk.holder == Some(from);
-        if desk.holder.is_none() || flaw!(IgnoreHolder) {
+        if desk.holder.is_none() {
             self.grant(cx, from);
-        } else if !again && desk.queued.insert(from) {
+        } else if desk.queued.insert(from) {
             desk.queue.push_back(from);
             cx.trace("queue", &[("node", u64::from(from.number()))]);
         } else {

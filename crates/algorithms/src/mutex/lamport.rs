@@ -167,7 +167,7 @@ pub enum Ack {
     Needed,
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -213,14 +213,14 @@ pub struct Lamport {
     /// The stamp of the last message that went to everybody; kept only if acknowledgements depend
     /// on it.
     announced: Stamp,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
     /// Its request is in all queues, or on the way there.
     Waiting {
@@ -229,7 +229,7 @@ enum Phase {
         /// How many others may still go first. Invariant: not 0, and as queue and `heard` say.
         before: usize,
     },
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// The request that was granted.
         stamp: Stamp,
@@ -242,8 +242,6 @@ impl Protocol for Lamport {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -315,7 +313,8 @@ impl Lamport {
     /// Rule 2: queues the request and acknowledges it.
     fn take_request(&mut self, cx: &mut Ctx<'_, Self>, theirs: Stamp) {
         self.queue[theirs.node] = Some(theirs);
-        let hears_anyway = self.announced > theirs || flaw!(NeverAcknowledge);
+        let hears_anyway = self.announced > theirs;
+        let hears_anyway = hears_anyway || flaw!(NeverAcknowledge);
         cx.trace("queue", &[("time", theirs.time), ("ack", u64::from(!hears_anyway))]);
         if !hears_anyway {
             cx.send(theirs.node, Msg::Ack(self.clock.tick(cx.me())));
@@ -332,12 +331,10 @@ impl Lamport {
     /// has said nothing younger than ours.
     fn may_go_first(&self, node: NodeId) -> bool {
         let Phase::Waiting { stamp: mine, .. } = self.phase else { return false };
-        let older = |theirs: Stamp| match flaw!(IgnoreTies) {
-            true => theirs.time < mine.time,
-            false => theirs < mine,
-        };
-        let queued = self.queue[node].is_some_and(older) && !flaw!(IgnoreQueue);
-        queued || self.heard[node] < mine
+        let older = self.queue[node].filter(|theirs| *theirs < mine);
+        let older = older.filter(|theirs| !flaw!(IgnoreTies) || theirs.time < mine.time);
+        let older = older.filter(|_| !flaw!(IgnoreQueue));
+        older.is_some() || self.heard[node] < mine
     }
 
     /// Rule 5: one node fewer may go first; with none left, enters.

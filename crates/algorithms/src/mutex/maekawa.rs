@@ -87,7 +87,7 @@
 //! somebody younger whose locks are complete enters before somebody older.
 
 mod arbiter;
-mod asking;
+mod asker;
 
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -190,11 +190,11 @@ impl Algorithm for Maekawa {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// Who is told FAILED.
+    /// The rule for FAILED: who is told.
     pub rule: Rule,
 }
 
-/// Who is told FAILED.
+/// The rule for FAILED: who is told.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Rule {
     /// Whoever has an older request before it, also if that one came later.
@@ -208,7 +208,7 @@ pub enum Rule {
     Yield,
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -242,15 +242,15 @@ impl Message for Msg {
 /// A node of Maekawa's algorithm: one that asks, and an arbiter.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Maekawa {
-    /// Who is told FAILED.
+    /// The rule for FAILED: who is told.
     rule: Rule,
-    /// Whom it asks beside itself.
+    /// The others that this node asks.
     others: NodeSet,
     /// The highest sequence number seen or used.
     clock: LamportClock,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
-    /// What the members of the quorum said to the present wish. Invariant: all held while inside;
+    /// The answers of the quorum to the present wish. Invariant: all held while inside;
     /// some missing while waiting; all fresh while idle.
     votes: Votes<Tenure>,
     /// As an arbiter: how often it has locked itself.
@@ -261,17 +261,17 @@ pub struct Maekawa {
     queue: Vec<Stamp>,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It has asked and waits.
+    /// The node has asked and waits.
     Waiting {
         /// Its wish.
         stamp: Stamp,
     },
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// The wish that was granted.
         stamp: Stamp,
@@ -284,8 +284,6 @@ impl Protocol for Maekawa {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, &self.phase) {
@@ -303,6 +301,10 @@ impl Protocol for Maekawa {
             Msg::Request(_) => cx.trace("foreign", &[]),
             Msg::Locked(tenure) => self.take_lock(cx, from, tenure),
             Msg::Failed(stamp) => self.fail(cx, from, stamp),
+            Msg::Inquire(_) if flaw!(ForgetEarlyInquiry) && self.votes.held_of(from).is_none() => {}
+            Msg::Inquire(tenure) if flaw!(GiveWayInside) && self.votes.missing() == 0 => {
+                self.post(cx, from, Msg::Relinquish(tenure));
+            }
             Msg::Inquire(tenure) => self.inquired(cx, from, tenure),
             Msg::Relinquish(tenure) => self.take_back(cx, from, tenure),
             Msg::Release(tenure) => self.free(cx, from, tenure),

@@ -66,8 +66,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
+    Protocol, Refusal, Shape, Stamp, Timing,
 };
 
 use super::votes::{Taken, Votes};
@@ -113,10 +113,6 @@ impl Algorithm for MaekawaBasic {
         Promise { fair: false, live: false }
     }
 
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
-
     fn boot(boot: Boot<'_, Self>) -> Self {
         let quorum = boot.setup.quorum(boot.me);
         let mut others = quorum.clone();
@@ -135,7 +131,7 @@ impl Algorithm for MaekawaBasic {
     }
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -160,14 +156,14 @@ impl Message for Msg {
 /// A node of the basic form of Maekawa's algorithm: one that asks, and an arbiter.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MaekawaBasic {
-    /// Whom it asks beside itself.
+    /// The others that this node asks.
     others: NodeSet,
     /// The highest sequence number seen or used.
     clock: LamportClock,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
-    /// Which members of the quorum are locked for the present wish. Invariant: some missing while
-    /// waiting; all fresh otherwise.
+    /// The locks of the quorum for the present wish. Invariant: some missing while waiting; all
+    /// fresh otherwise.
     locks: Votes,
     /// As an arbiter: the request that it is locked for.
     locked_for: Option<Stamp>,
@@ -175,17 +171,17 @@ pub struct MaekawaBasic {
     queue: Vec<Stamp>,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It has asked and waits.
+    /// The node has asked and waits.
     Waiting {
         /// Its wish.
         stamp: Stamp,
     },
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// The wish that was granted.
         stamp: Stamp,
@@ -198,8 +194,6 @@ impl Protocol for MaekawaBasic {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, &self.phase) {
@@ -236,7 +230,7 @@ impl Protocol for MaekawaBasic {
     }
 }
 
-// What a node does that asks.
+// The asker.
 impl MaekawaBasic {
     /// Asks all members of the quorum, itself among them.
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
@@ -276,16 +270,17 @@ impl MaekawaBasic {
     }
 }
 
-// What a node does as an arbiter.
+// The arbiter.
 impl MaekawaBasic {
     /// A request comes in: locks for it, or lets it wait.
     fn arbitrate(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
         self.clock.witness(stamp);
-        if self.locked_for.is_none() || flaw!(LockTwice) {
+        if flaw!(LockTwice) {
             return self.lock(cx, stamp);
         }
+        let Some(owner) = self.locked_for else { return self.lock(cx, stamp) };
         let place = self.queue.partition_point(|other| *other > stamp);
-        if self.locked_for == Some(stamp) || self.queue.get(place) == Some(&stamp) {
+        if owner == stamp || self.queue.get(place) == Some(&stamp) {
             return cx.trace("duplicate", &[]);
         }
         cx.trace("wait", &[("node", u64::from(stamp.node.number()))]);

@@ -184,24 +184,24 @@ impl Algorithm for Majority {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// What an answer means.
+    /// The meaning of an answer.
     pub rule: Rule,
-    /// Whom a node asks.
+    /// The choice of those whom a node asks.
     pub ask: Ask,
 }
 
-/// What an answer means.
+/// The meaning of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Rule {
-    /// It is the only vote of its node.
+    /// An answer is the only vote of its node.
     #[default]
     Votes,
-    /// Its node does not mind: Ricart and Agrawala's rule, which needs all answers and not a
-    /// majority.
+    /// The node that answers does not mind: Ricart and Agrawala's rule, which needs all answers and
+    /// not a majority.
     Published,
 }
 
-/// Whom a node asks.
+/// The choice of those whom a node asks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Ask {
     /// Everybody.
@@ -211,7 +211,7 @@ pub enum Ask {
     Majority,
 }
 
-/// What nodes send each other. All name the request that they are about.
+/// A message between nodes. Each names the request that it is about.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -244,38 +244,38 @@ impl Message for Msg {
 pub struct Majority {
     /// Everybody else.
     others: NodeSet,
-    /// Whom it asks beside itself.
+    /// The others that this node asks.
     asked: NodeSet,
     /// How many votes it needs.
     majority: usize,
-    /// What an answer means.
+    /// The meaning of an answer.
     rule: Rule,
     /// The highest sequence number seen or used.
     clock: LamportClock,
-    /// What the asker is doing.
+    /// The phase of the asker.
     phase: Phase,
     /// The votes on its wish, and INQUIREs that were faster. Invariant: less than a majority; all
     /// fresh unless it waits.
     votes: Votes,
     /// Where the voter's vote is. Invariant: if it is here, nobody waits for it.
     given: Option<Given>,
-    /// Who waits for the vote, the oldest request last.
+    /// The requests that wait for the vote, the oldest one last.
     queue: Vec<Stamp>,
     /// The time of the last request of each node that was released.
     finished: PerNode<u64>,
 }
 
-/// What an asker is doing.
+/// A phase of an asker.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It waits for votes.
+    /// The node waits for votes.
     Waiting {
         /// Its request.
         stamp: Stamp,
     },
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// The request that was granted.
         stamp: Stamp,
@@ -288,8 +288,6 @@ impl Protocol for Majority {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -318,6 +316,7 @@ impl Protocol for Majority {
                 }
             }
             Msg::Vote(mine) => self.take_vote(cx, from, mine),
+            Msg::Inquire(_) if flaw!(ForgetEarlyInquire) && self.votes.held_of(from).is_none() => {}
             Msg::Inquire(mine) => self.take_inquire(cx, from, mine),
             Msg::Relinquish(theirs) => self.take_relinquish(cx, theirs),
             Msg::Release(theirs) => self.take_release(cx, theirs),

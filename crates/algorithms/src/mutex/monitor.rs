@@ -97,7 +97,7 @@ impl Monitor<Command, Event> for Exclusion {
     }
 }
 
-/// Whose wishes they are, in words.
+/// The wishes of these nodes, in words.
 fn wishes(nodes: &NodeSet) -> String {
     let names: Vec<_> = nodes.iter().take(5).map(|node| node.to_string()).collect();
     let more = if nodes.len() > names.len() { " and others" } else { "" };

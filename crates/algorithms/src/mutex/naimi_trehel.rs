@@ -64,8 +64,8 @@
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
-    Paper, Protocol, Refusal, Shape, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Paper, Protocol, Refusal,
+    Shape, Timing,
 };
 
 use super::{Command, Event, Mutex, Promise};
@@ -103,10 +103,6 @@ impl Algorithm for NaimiTrehel {
         Promise { fair: false, live: true }
     }
 
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
-
     fn boot(boot: Boot<'_, Self>) -> Self {
         let others = boot.view.others(boot.me);
         let place = boot.setup.holder.or(boot.view.members().first().copied());
@@ -128,13 +124,13 @@ fn harmonic_below(n: f64) -> f64 {
     (1..n as u64).map(|k| 1.0 / k as f64).sum()
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
     /// This node wants the token.
     Request(NodeId),
-    /// It is yours.
+    /// The token: it is yours.
     Token,
 }
 
@@ -152,25 +148,27 @@ impl Message for Msg {
 pub struct NaimiTrehel {
     /// Everybody else.
     others: NodeSet,
-    /// Who asked last, as far as this node knows; none if it did itself: then it is the root.
+    /// The node that asked last, as far as this one knows; none if it did itself: then it is the
+    /// root.
     last: Option<NodeId>,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It has no token and does not want it. Invariant: it is not the root.
+    /// The node has no token and does not want it. Invariant: it is not the root.
     Idle,
-    /// It has asked for the token.
+    /// The node has asked for the token.
     Waiting {
-        /// Who gets the token from it. Invariant: somebody exactly if it is no longer the root.
+        /// The node that gets the token from it. Invariant: somebody exactly if it is no longer the
+        /// root.
         next: Option<NodeId>,
     },
-    /// It has the token and does not need it. Invariant: it is the root.
+    /// The node has the token and does not need it. Invariant: it is the root.
     Holding,
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// As while waiting.
         next: Option<NodeId>,
@@ -183,8 +181,6 @@ impl Protocol for NaimiTrehel {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -202,6 +198,8 @@ impl Protocol for NaimiTrehel {
             (Msg::Request(asker), _) if !self.others.contains(asker) => cx.trace("stale", &[]),
             (Msg::Request(asker), phase) => match (self.last, phase) {
                 (Some(last), _) => self.forward(cx, last, asker),
+                (None, Phase::Waiting { .. } | Phase::Inside { .. }) if flaw!(ForgetAsker) => {}
+                (None, Phase::Holding) if flaw!(KeepToken) => cx.send(asker, Msg::Token),
                 (None, Phase::Waiting { .. }) => {
                     self.append(cx, asker, Phase::Waiting { next: Some(asker) });
                 }
@@ -250,19 +248,15 @@ impl NaimiTrehel {
 
     /// The root wants the token itself: the asker comes next.
     fn append(&mut self, cx: &mut Ctx<'_, Self>, asker: NodeId, phase: Phase) {
-        if !flaw!(ForgetAsker) {
-            self.phase = phase;
-            self.last = Some(asker);
-        }
+        self.phase = phase;
+        self.last = Some(asker);
         cx.trace("append", &[("node", u64::from(asker.number()))]);
     }
 
     /// The root does not need the token: the asker gets it.
     fn give(&mut self, cx: &mut Ctx<'_, Self>, asker: NodeId) {
-        if !flaw!(KeepToken) {
-            self.phase = Phase::Idle;
-            self.last = Some(asker);
-        }
+        self.phase = Phase::Idle;
+        self.last = Some(asker);
         cx.trace("give", &[("node", u64::from(asker.number()))]);
         cx.send(asker, Msg::Token);
     }

@@ -55,7 +55,7 @@ pub(crate) fn circle<A: Algorithm<Family = Mutex>>() -> Trial<A> {
     trial.slow(11, 1, 1, 2.0).slow(8, 10, 1, 2.0).slow(7, 13, 1, 2.0)
 }
 
-/// What one entry of each node costs if nobody else wants: so many messages per member of its
+/// The cost of one entry of each node if nobody else wants: so many messages per member of its
 /// quorum beside itself.
 pub(crate) fn light_cost(setup: &Setup, per_member: usize) -> u64 {
     let cost = |node| (per_member * (setup.quorum(node).len() - 1)) as u64;

@@ -68,8 +68,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Options, Paper,
-    Protocol, Refusal, Scene, Shape, Timing,
+    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Paper, Protocol,
+    Refusal, Scene, Shape, Timing,
 };
 
 use super::{Command, Event, Mutex, Promise, Setup, Tree};
@@ -113,10 +113,6 @@ impl Algorithm for Raymond {
 
     fn promise((): &()) -> Promise {
         Promise { fair: false, live: true }
-    }
-
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
     }
 
     /// The tree that all are told must be the one that the links form.
@@ -182,13 +178,13 @@ fn path_to_root(setup: &Setup, from: NodeId) -> impl Iterator<Item = NodeId> + '
     core::iter::successors(Some(from), up).take(setup.count)
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
     /// I need the token, for myself or for somebody behind me.
     Request,
-    /// It is yours.
+    /// The token: it is yours.
     Token,
 }
 
@@ -204,14 +200,14 @@ impl Message for Msg {
 /// A node of Raymond's algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Raymond {
-    /// Whom it is linked with in the tree.
+    /// The neighbours in the tree.
     neighbours: Vec<NodeId>,
     /// Where the token is.
     token: Token,
     /// For whom the token is needed, the next one first: neighbours, and the node itself.
     /// Invariant: nobody is in it twice; if it is not empty, the token is in use here or asked for.
     queue: VecDeque<NodeId>,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
 }
 
@@ -229,14 +225,14 @@ enum Token {
     },
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It wants to. Invariant: it is in its own queue.
+    /// The node wants to enter. Invariant: it is in its own queue.
     Waiting,
-    /// It is inside. Invariant: the token is here.
+    /// The node is inside. Invariant: the token is here.
     Inside,
 }
 
@@ -246,8 +242,6 @@ impl Protocol for Raymond {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -314,8 +308,8 @@ impl Raymond {
         cx.trace("leave", &[("queue", self.queue.len() as u64)]);
     }
 
-    /// What follows every event. The order matters: a token that is passed on while others wait is
-    /// followed by a REQUEST.
+    /// The two procedures that follow every event. Their order matters: a token that is passed on
+    /// while others wait is followed by a REQUEST.
     fn assign_and_ask(&mut self, cx: &mut Ctx<'_, Self>) {
         if flaw!(AskFirst) {
             self.make_request(cx);
@@ -357,8 +351,9 @@ impl Raymond {
 
     /// The token goes to a neighbour, and with it the direction.
     fn pass(&mut self, cx: &mut Ctx<'_, Self>, next: NodeId) {
-        if !flaw!(KeepToken) {
-            self.token = Token::There { towards: next, asked: false };
+        self.token = Token::There { towards: next, asked: false };
+        if flaw!(KeepToken) {
+            self.token = Token::Here;
         }
         cx.trace("pass", &[("node", u64::from(next.number()))]);
         cx.send(next, Msg::Token);

@@ -62,8 +62,8 @@
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
+    Protocol, Refusal, Shape, Stamp, Timing,
 };
 
 use super::{Command, Event, Mutex, Promise};
@@ -99,10 +99,6 @@ impl Algorithm for RicartAgrawala {
         Promise { fair: true, live: true }
     }
 
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
-
     fn boot(boot: Boot<'_, Self>) -> Self {
         let stamp = Stamp { time: 0, node: boot.me };
         let inside = boot.setup.holder == Some(boot.me);
@@ -115,7 +111,7 @@ impl Algorithm for RicartAgrawala {
     }
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -141,25 +137,25 @@ pub struct RicartAgrawala {
     others: NodeSet,
     /// The highest sequence number seen or used.
     clock: LamportClock,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
-    /// Who will be answered when this node has left. Invariant: empty while idle.
+    /// The nodes that will be answered when this one has left. Invariant: empty while idle.
     deferred: NodeSet,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It has asked and waits. Invariant: `0 < outstanding < N`.
+    /// The node has asked and waits. Invariant: `0 < outstanding < N`.
     Waiting {
         /// Its wish.
         stamp: Stamp,
         /// How many answers are missing.
         outstanding: usize,
     },
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// The wish that was granted.
         stamp: Stamp,
@@ -172,8 +168,6 @@ impl Protocol for RicartAgrawala {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, &self.phase) {
@@ -225,7 +219,8 @@ impl RicartAgrawala {
             Phase::Idle => false,
             Phase::Waiting { stamp, .. } if flaw!(IgnoreTies) => stamp.time < theirs.time,
             Phase::Waiting { stamp, .. } => stamp < theirs,
-            Phase::Inside { .. } => !flaw!(NoDeferralInside),
+            Phase::Inside { .. } if flaw!(NoDeferralInside) => false,
+            Phase::Inside { .. } => true,
         }
     }
 

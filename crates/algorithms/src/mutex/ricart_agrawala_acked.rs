@@ -147,7 +147,7 @@ impl Algorithm for RicartAgrawalaAcked {
     }
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -178,7 +178,7 @@ impl Message for Msg {
     }
 }
 
-/// What a node waits for.
+/// A timer: what a node waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Timer {
     /// The answers that are due.
@@ -194,28 +194,29 @@ pub struct RicartAgrawalaAcked {
     living: NodeSet,
     /// The highest sequence number seen or used.
     clock: LamportClock,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
-    /// Who has not granted its wish yet. Invariant: empty unless it waits; all of them live.
+    /// The nodes that have not granted this one's wish yet. Invariant: empty unless it waits; all
+    /// of them live.
     missing: NodeSet,
-    /// Who will be answered when this node has left. Invariant: empty while idle.
+    /// The nodes that will be answered when this one has left. Invariant: empty while idle.
     deferred: NodeSet,
     /// How many answers each node owes: all of them are due before the timer runs out, which is
     /// set while anybody has to answer or this node waits. Invariant: none of the dead.
     due: PerNode<u32>,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It has asked and waits.
+    /// The node has asked and waits.
     Waiting {
         /// Its wish.
         stamp: Stamp,
     },
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// The wish that was granted.
         stamp: Stamp,
@@ -228,8 +229,6 @@ impl Protocol for RicartAgrawalaAcked {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
@@ -309,9 +308,10 @@ impl RicartAgrawalaAcked {
     fn defer(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         cx.trace("defer", &[("node", u64::from(from.number()))]);
         self.deferred.insert(from);
-        if !flaw!(DeferInSilence) {
-            cx.send(from, Msg::Ack);
+        if flaw!(DeferInSilence) {
+            return;
         }
+        cx.send(from, Msg::Ack);
     }
 
     /// Grants a request, which is to be confirmed.

@@ -185,11 +185,11 @@ impl Algorithm for Sanders {
 /// The options.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Config {
-    /// Whom nodes ask and whom they tell.
+    /// The sets of those whom nodes ask and tell.
     pub structure: Structure,
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -220,18 +220,18 @@ impl Message for Msg {
 /// A node of Sanders' algorithm: one that asks, and one that keeps book.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sanders {
-    /// Whom it asks beside itself.
+    /// The others that this node asks.
     asked: NodeSet,
-    /// Whom it tells that it is out, beside itself.
+    /// The others that this node tells when it leaves.
     informed: NodeSet,
-    /// Who tells it: of those it grants to one at a time.
+    /// The nodes that tell this one when they leave: it grants to one of them at a time.
     status: NodeSet,
     /// The highest sequence number seen or used.
     clock: LamportClock,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
-    /// What those whom it asks said to the present wish. Invariant: some missing while waiting;
-    /// all fresh otherwise.
+    /// The answers of those who are asked to the present wish. Invariant: some missing while
+    /// waiting; all fresh otherwise.
     grants: Votes,
     /// The request of the status set that has been granted.
     granted: Option<Stamp>,
@@ -239,17 +239,17 @@ pub struct Sanders {
     queue: Vec<Stamp>,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It does not want to enter.
+    /// The node does not want to enter.
     Idle,
-    /// It has asked and waits.
+    /// The node has asked and waits.
     Waiting {
         /// Its wish.
         stamp: Stamp,
     },
-    /// It is inside.
+    /// The node is inside.
     Inside {
         /// The wish that was granted.
         stamp: Stamp,
@@ -262,8 +262,6 @@ impl Protocol for Sanders {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, &self.phase) {
@@ -280,6 +278,8 @@ impl Protocol for Sanders {
             Msg::Request(theirs) if theirs.node == from => self.register(cx, theirs),
             Msg::Grant(mine) => self.take_grant(cx, from, mine),
             Msg::Inquire(_) if flaw!(NeverYield) => {}
+            Msg::Inquire(_) if flaw!(ForgetEarlyInquiry) && self.grants.held_of(from).is_none() => {
+            }
             Msg::Inquire(mine) => self.inquired(cx, from, mine),
             Msg::Yield(theirs) if theirs.node == from => self.take_back(cx, theirs),
             Msg::Release(theirs) if theirs.node == from => self.free(cx, theirs),
@@ -306,7 +306,7 @@ impl Protocol for Sanders {
     }
 }
 
-// What a node does that asks.
+// The asker.
 impl Sanders {
     /// Asks all of the request set, itself among them.
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
@@ -324,7 +324,7 @@ impl Sanders {
         }
         match self.grants.take(from, ()) {
             Taken::Stale => cx.trace("stale", &[]),
-            Taken::Recalled if self.grants.missing() > 0 && !flaw!(ForgetEarlyInquiry) => {
+            Taken::Recalled if self.grants.missing() > 0 => {
                 self.give_back(cx, from, mine);
             }
             Taken::Recalled | Taken::Held => {

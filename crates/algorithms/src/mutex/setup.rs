@@ -7,15 +7,15 @@ use quorate_quorum::{Grid, Kind, System};
 
 /// A setup: what all nodes are told at boot. Each algorithm asks it for what it needs.
 ///
-/// It is small, whatever the number of nodes: most algorithms need neither quorums nor a tree, and
-/// in views every node makes the setup of each view for itself.
+/// A setup is small, whatever the number of nodes: most algorithms need neither quorums nor a tree,
+/// and in views every node makes the setup of each view for itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
     /// The number of nodes.
     pub count: usize,
-    /// Who is inside when the view begins, if anybody.
+    /// The node that is inside when the view begins, if any.
     pub holder: Option<NodeId>,
-    /// Whom nodes ask, where permission comes from a quorum.
+    /// The quorums that nodes ask, where permission comes from one.
     pub quorums: Quorums,
     /// The tree along which requests and the token move, where they do.
     pub tree: Tree,
@@ -28,8 +28,8 @@ pub struct Setup {
 pub enum Quorums {
     /// The row and the column of each node in a grid.
     Grid,
-    /// Those of another system. They are made for all nodes at once: of some systems, which quorum
-    /// a node gets depends on those of the others.
+    /// The quorums of another system. They are made for all nodes at once: of some systems, which
+    /// quorum a node gets depends on those of the others.
     Assigned {
         /// The system, which makes others for another number of nodes.
         kind: Kind,

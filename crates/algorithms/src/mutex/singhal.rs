@@ -152,27 +152,27 @@ impl Algorithm for Singhal {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// What becomes of a late REQUEST.
+    /// The fate of a late REQUEST.
     pub outdated: Outdated,
 }
 
-/// What becomes of a late REQUEST.
+/// The fate of a late REQUEST.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Outdated {
-    /// It is taken as a hint that its sender may not ask otherwise.
+    /// The late REQUEST is a hint: its sender may not ask otherwise.
     #[default]
     Hardened,
-    /// It is discarded, as published.
+    /// The late REQUEST is discarded, as published.
     Discard,
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
-    /// I want the token; this is my so manieth request.
+    /// I want the token; this is the number of my request.
     Request(u64),
-    /// It is yours.
+    /// The token: it is yours.
     Token(Box<Token>),
     /// Ask me as well.
     Hint,
@@ -188,11 +188,11 @@ impl Message for Msg {
     }
 }
 
-/// What gives the right to enter. Its table moves with it and is never copied.
+/// The token, which gives the right to enter. Its table moves with it and is never copied.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Token {
-    /// Who is requesting, as far as the token knows.
+    /// The nodes that are requesting, as far as the token knows.
     requesting: NodeSet,
     /// By node: the number of the request that this was learnt from.
     numbers: Vec<u64>,
@@ -209,17 +209,18 @@ impl Token {
 pub struct Singhal {
     /// Everybody else.
     others: NodeSet,
-    /// What becomes of a late REQUEST.
+    /// The fate of a late REQUEST.
     outdated: Outdated,
-    /// Who is believed to be requesting. Invariant: nobody while holding an unused token.
+    /// The nodes that are believed to be requesting. Invariant: nobody while holding an unused
+    /// token.
     requesting: NodeSet,
     /// By node: the highest number of a request heard of, or made.
     numbers: PerNode<u64>,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     /// `N`: it has no token and does not want it.
@@ -238,8 +239,6 @@ impl Protocol for Singhal {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, core::mem::replace(&mut self.phase, Phase::Nothing)) {
@@ -317,7 +316,8 @@ impl Singhal {
             }
             phase => self.phase = phase,
         }
-        if is_news && self.phase == Phase::Requesting && !flaw!(NoCrossing) {
+        let is_news = is_news && !flaw!(NoCrossing);
+        if is_news && self.phase == Phase::Requesting {
             self.ask_too(cx, from);
         }
     }

@@ -71,8 +71,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
-    Paper, PerNode, Protocol, Refusal, Shape, Timing,
+    Algorithm, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Paper, PerNode, Protocol,
+    Refusal, Shape, Timing,
 };
 
 use super::{Command, Event, Mutex, Promise};
@@ -110,10 +110,6 @@ impl Algorithm for SuzukiKasami {
         Promise { fair: false, live: true }
     }
 
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
-
     fn boot(boot: Boot<'_, Self>) -> Self {
         let count = boot.view.members().len();
         let place = boot.setup.holder.or(boot.view.members().first().copied());
@@ -132,13 +128,13 @@ impl Algorithm for SuzukiKasami {
     }
 }
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
-    /// I want the token; this is my so manieth request.
+    /// I want the token; this is the number of my request.
     Request(u64),
-    /// It is yours.
+    /// The token: it is yours.
     Token(Box<Token>),
 }
 
@@ -151,13 +147,14 @@ impl Message for Msg {
     }
 }
 
-/// What gives the right to enter. Its table and its queue move with it and are never copied.
+/// The token, which gives the right to enter. Its table and its queue move with it and are never
+/// copied.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Token {
     /// By node: the number of its request that was served last.
     served: Vec<u64>,
-    /// Who waits, the next one first.
+    /// The nodes that wait, the next one first.
     queue: VecDeque<NodeId>,
 }
 
@@ -174,20 +171,20 @@ pub struct SuzukiKasami {
     others: NodeSet,
     /// By node: the highest number of a request heard, or made.
     requested: PerNode<u64>,
-    /// What this node is doing.
+    /// The phase of this node.
     phase: Phase,
 }
 
-/// What a node is doing.
+/// A phase of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// It has no token and does not want it.
+    /// The node has no token and does not want it.
     Idle,
-    /// It has asked for the token.
+    /// The node has asked for the token.
     Waiting,
-    /// It has the token and does not need it. Invariant: the queue is empty.
+    /// The node has the token and does not need it. Invariant: the queue is empty.
     Holding(Box<Token>),
-    /// It is inside.
+    /// The node is inside.
     Inside(Box<Token>),
 }
 
@@ -197,8 +194,6 @@ impl Protocol for SuzukiKasami {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase.take()) {
@@ -266,7 +261,8 @@ impl SuzukiKasami {
     /// "If the token is here and unused": whoever asks gets it, unless its request is an old one.
     fn give_if_unused(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         match self.phase.take() {
-            Phase::Holding(token) if flaw!(AnswerOldRequests) || self.is_open(&token, from) => {
+            Phase::Holding(token) if flaw!(AnswerOldRequests) => Self::pass(cx, from, token),
+            Phase::Holding(token) if self.is_open(&token, from) => {
                 if flaw!(KeepCopy) {
                     self.phase = Phase::Holding(token.clone());
                 }
@@ -298,19 +294,27 @@ impl SuzukiKasami {
 
     /// `LN[i] := RN[i]`; queues whoever waits and is not queued yet, and passes the token on.
     fn leave(&mut self, cx: &mut Ctx<'_, Self>, mut token: Box<Token>) {
-        let (me, count) = (cx.me(), self.requested.len());
-        token.served[me.index()] = self.requested[me];
-        let mut queued = NodeSet::with_room(count);
-        queued.extend(token.queue.iter().copied());
-        for node in (1..count).map(|step| NodeId::at((me.index() + step) % count)) {
-            if !queued.contains(node) && self.is_open(&token, node) && !flaw!(ForgetRequests) {
-                token.queue.push_back(node);
-            }
-        }
+        token.served[cx.me().index()] = self.requested[cx.me()];
+        self.queue_up(cx.me(), &mut token);
         cx.trace("leave", &[("waiting", token.queue.len() as u64)]);
         match token.queue.pop_front() {
             Some(next) => Self::pass(cx, next, token),
             None => self.phase = Phase::Holding(token),
+        }
+    }
+
+    /// Queues whoever waits and is not queued yet, beginning with the node after this one.
+    fn queue_up(&self, me: NodeId, token: &mut Token) {
+        if flaw!(ForgetRequests) {
+            return;
+        }
+        let count = self.requested.len();
+        let mut queued = NodeSet::with_room(count);
+        queued.extend(token.queue.iter().copied());
+        for node in (1..count).map(|step| NodeId::at((me.index() + step) % count)) {
+            if !queued.contains(node) && self.is_open(token, node) {
+                token.queue.push_back(node);
+            }
         }
     }
 

@@ -105,7 +105,7 @@ impl<A: Algorithm<Family = Mutex>> Trial<A> {
 }
 
 impl Log {
-    /// Who entered, and when, in units.
+    /// The entries: when, in units, and who.
     pub(crate) fn entries(&self) -> Vec<(f64, u32)> {
         self.told_of("Granted")
     }

@@ -75,8 +75,8 @@
 //! older one comes to a node that has seen the younger. What a node did inside when it crashed is
 //! not undone.
 
-mod message;
 mod recovery;
+mod words;
 
 use core::convert::Infallible;
 
@@ -87,8 +87,8 @@ use quorate_core::{
 
 use super::{Command, Event, Mutex, Promise};
 use crate::Patience;
-pub use message::{Msg, Status, Tag};
 use recovery::Recovery;
+pub use words::{Msg, Status, Tag};
 
 impl Algorithm for TokenRing {
     type Family = Mutex;
@@ -184,7 +184,7 @@ pub struct Config {
     pub delay_max: Option<Span>,
 }
 
-/// What a node waits for.
+/// A timer: what a node waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Timer {
     /// The time to pass on a token that nobody needs here.
@@ -210,9 +210,9 @@ pub struct TokenRing {
     tag: Tag,
     /// Where the token is.
     token: Token,
-    /// What the user wants. Invariant: does not wait while the token is here.
+    /// The wish of the user. Invariant: does not wait while the token is here.
     wish: Wish,
-    /// What finds and replaces a lost token, with `regenerate`.
+    /// The search for a lost token, with `regenerate`.
     recovery: Option<Recovery>,
 }
 
@@ -232,14 +232,14 @@ enum Token {
     },
 }
 
-/// What the user wants.
+/// A wish of the user.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Wish {
     /// Nothing.
     Idle,
     /// To enter.
     Waiting,
-    /// It is inside. Invariant: the token is here.
+    /// The node is inside. Invariant: the token is here.
     Inside,
 }
 
@@ -353,9 +353,10 @@ impl TokenRing {
     fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
         self.wish = Wish::Idle;
         cx.trace("leave", &[]);
-        if !flaw!(KeepToken) {
-            self.pass(cx);
+        if flaw!(KeepToken) {
+            return;
         }
+        self.pass(cx);
     }
 
     /// To the next node in the ring.
@@ -370,7 +371,7 @@ impl TokenRing {
         cx.send(to, Msg::Token(self.tag));
     }
 
-    /// Those after this node, in the order of the ring.
+    /// The nodes after this one, in the order of the ring.
     fn after(&self) -> impl Iterator<Item = NodeId> {
         let members = self.view.members();
         let places = (1..members.len()).map(|step| (self.place + step) % members.len());

@@ -53,22 +53,22 @@ enum Vote<T> {
 /// A vote that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
-    /// It is held now.
+    /// The vote is held now.
     Held,
-    /// It is held now, and was asked back before it came.
+    /// The vote is held now, and was asked back before it came.
     Recalled,
-    /// It was held already, or is not one of the quorum's.
+    /// The vote was held already, or is not one of the quorum's.
     Stale,
 }
 
 /// A vote that is asked back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Recall {
-    /// It is held.
+    /// The vote is held.
     Held,
-    /// It has not come; that it was asked back is noted.
+    /// The vote has not come; that it was asked back is noted.
     Early,
-    /// Another one is held, or it is not one of the quorum's.
+    /// Another vote is held, or this one is not of the quorum's.
     Stale,
 }
 

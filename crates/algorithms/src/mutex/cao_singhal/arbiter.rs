@@ -1,4 +1,4 @@
-//! What a node does as an arbiter.
+//! The arbiter: gives its permission to one request at a time, and says who is next.
 
 use quorate_core::{Ctx, NodeId, Stamp};
 
@@ -85,7 +85,9 @@ impl CaoSinghal {
         if self.end(from, tenure).is_none() {
             // Whoever got the permission from the holder was faster than the holder's RELEASE.
             let ahead = self.holder.is_some() && tenure == self.tenure.next() && next.is_none();
-            self.gone = self.gone.or(Some(from).filter(|_| ahead && !flaw!(ForgetEarlyRelease)));
+            let gone = Some(from).filter(|_| ahead);
+            let gone = gone.filter(|_| !flaw!(ForgetEarlyRelease));
+            self.gone = self.gone.or(gone);
             return if ahead { cx.trace("ahead", &[]) } else { cx.trace("stale", &[]) };
         }
         cx.trace("free", &[("waiting", self.queue.len() as u64)]);

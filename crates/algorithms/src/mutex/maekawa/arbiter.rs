@@ -1,4 +1,4 @@
-//! What a node does as an arbiter.
+//! The arbiter: locked for one request at a time; asks for the lock if an older one comes.
 
 use quorate_core::{Ctx, NodeId, Stamp};
 

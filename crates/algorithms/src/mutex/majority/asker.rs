@@ -33,7 +33,7 @@ impl Majority {
         cx.trace("count", &[("votes", self.votes.held() as u64)]);
         if self.votes.held() >= self.majority {
             self.enter(cx, mine);
-        } else if taken == Taken::Recalled && !flaw!(ForgetEarlyInquire) {
+        } else if taken == Taken::Recalled {
             self.relinquish(cx, from, mine);
         }
     }
@@ -52,8 +52,9 @@ impl Majority {
 
     /// Gives a vote back.
     fn relinquish(&mut self, cx: &mut Ctx<'_, Self>, voter: NodeId, mine: Stamp) {
-        if !flaw!(KeepRelinquished) {
-            self.votes.give_back(voter);
+        self.votes.give_back(voter);
+        if flaw!(KeepRelinquished) {
+            self.votes.take(voter, ());
         }
         cx.trace("relinquish", &[("node", u64::from(voter.number()))]);
         if voter == cx.me() {

@@ -8,9 +8,9 @@ use super::{Majority, Msg, Phase};
 /// A vote that is given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Given {
-    /// To this request.
+    /// The request that has it.
     pub(super) owner: Stamp,
-    /// It was asked back.
+    /// The vote was asked back.
     pub(super) inquired: bool,
 }
 
@@ -28,7 +28,9 @@ impl Majority {
         cx.trace("queue", &[("time", theirs.time)]);
         self.queue.insert(place, theirs);
         let owner = given.owner;
-        if theirs < owner && !given.inquired && !flaw!(NoInquire) {
+        let asks_back = theirs < owner && !given.inquired;
+        let asks_back = asks_back && !flaw!(NoInquire);
+        if asks_back {
             given.inquired = true;
             cx.trace("inquire", &[("time", owner.time)]);
             if owner.node == cx.me() {

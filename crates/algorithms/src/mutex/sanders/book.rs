@@ -1,4 +1,4 @@
-//! What a node does that is asked: it keeps book.
+//! The book: whom a node that is asked has granted, and who waits.
 
 use quorate_core::{Ctx, Stamp};
 

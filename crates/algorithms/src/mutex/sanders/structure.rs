@@ -8,7 +8,7 @@ use quorate_core::{NodeId, NodeSet, PerNode};
 
 use crate::mutex::Setup;
 
-/// Whom nodes ask and whom they tell.
+/// A choice of those whom nodes ask and tell.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Structure {
     /// The quorum, and the quorum: Maekawa's algorithm.

@@ -7,37 +7,38 @@ use super::{Msg, Status, Tag, Timer, Token, TokenRing, Wish};
 /// How often a TOKEN or a PROBE is sent before its receiver counts as down.
 const TRIES: u8 = 3;
 
-/// What a node keeps for finding and replacing a lost token.
+/// The notes of a node for finding and replacing a lost token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Recovery {
-    /// Who misses the token and makes a new one.
+    /// The node that misses the token and makes a new one.
     coordinator: NodeId,
     /// After this time without an answer there will be none.
     round_trip: Span,
     /// How long a lap takes if nobody enters and nobody is down.
     lap: Span,
-    /// Who is left out.
+    /// The nodes that are left out.
     down: NodeSet,
     /// The token that came last.
     came: Option<Tag>,
     /// Has the token come here since the last question?
     touched: bool,
-    /// At the coordinator: whether it is asking for the token.
+    /// The coordinator's inquiry for the token.
     inquiry: Inquiry,
 }
 
-/// Whether the coordinator is asking for the token.
+/// An inquiry of the coordinator for the token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Inquiry {
-    /// It is not.
+    /// The coordinator is not asking.
     None,
-    /// It is. Invariant: the timer for answers is set, the one for the lap is not.
+    /// The coordinator is asking. Invariant: the timer for answers is set, the one for the lap is
+    /// not.
     Asked {
         /// The second question?
         again: bool,
-        /// How often those were asked who have not answered.
+        /// The number of times that they were asked.
         tries: u8,
-        /// Who has not answered this question.
+        /// The nodes that have not answered this question.
         silent: NodeSet,
     },
 }
@@ -181,7 +182,7 @@ impl TokenRing {
         self.probe(cx, false, 1, everybody);
     }
 
-    /// Asks these, for the so manieth time.
+    /// Asks these; `tries` counts how often.
     fn probe(&mut self, cx: &mut Ctx<'_, Self>, again: bool, tries: u8, silent: NodeSet) {
         let Some(recovery) = &mut self.recovery else { return };
         cx.trace("probe", &[("again", u64::from(again)), ("tries", u64::from(tries))]);
@@ -194,8 +195,10 @@ impl TokenRing {
     pub(super) fn answer(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, again: bool) {
         let Some(recovery) = &mut self.recovery else { return cx.trace("stale", &[]) };
         let status = match (self.token, self.wish) {
-            (_, Wish::Inside) if !flaw!(StayLooksLost) => Status::InCs,
-            (Token::Here | Token::Passing { .. }, _) if !flaw!(StayLooksLost) => Status::Holding,
+            _ if flaw!(StayLooksLost) && !recovery.touched => Status::None,
+            _ if flaw!(StayLooksLost) => Status::Passed,
+            (_, Wish::Inside) => Status::InCs,
+            (Token::Here | Token::Passing { .. }, _) => Status::Holding,
             _ if recovery.touched => Status::Passed,
             _ => Status::None,
         };
@@ -250,7 +253,8 @@ impl TokenRing {
         for node in &recovery.down {
             up.remove(node);
         }
-        if again || up.is_empty() || flaw!(AskOnce) {
+        let again = again || flaw!(AskOnce);
+        if again || up.is_empty() {
             self.regenerate(cx);
         } else {
             self.probe(cx, true, 1, up);

@@ -1,4 +1,4 @@
-//! What a node does that asks, and as a proxy.
+//! The asker: collects the permissions of its quorum, and hands them on when it leaves.
 
 use quorate_core::{Ctx, NodeId, Protocol, Stamp};
 
@@ -76,7 +76,8 @@ impl CaoSinghal {
         stamp: Stamp,
     ) {
         let held = self.votes.held_of(arbiter);
-        let outdated = held.is_some_and(|tenure| tenure != about) && !flaw!(AnyTenure);
+        let outdated = held.is_some_and(|tenure| tenure != about);
+        let outdated = outdated && !flaw!(AnyTenure);
         if self.phase == Phase::Idle || !self.votes.are_of(arbiter) || outdated {
             return cx.trace("stale", &[]);
         }
@@ -138,6 +139,11 @@ impl CaoSinghal {
             Phase::Idle => None,
             Phase::Waiting { stamp, .. } | Phase::Inside { stamp } => Some(stamp),
         }
+    }
+
+    /// Is this the wish that this node has?
+    pub(super) fn is_about(&self, wish: Stamp) -> bool {
+        self.wish() == Some(wish) || flaw!(AnyTenure)
     }
 
     /// Sends, or calls if it is to this node itself.

@@ -2,7 +2,7 @@
 
 use quorate_core::Message;
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
@@ -15,7 +15,7 @@ pub enum Msg {
         /// Is it the second question? Then tell of what was since the first.
         again: bool,
     },
-    /// This.
+    /// This is what I know of it.
     Answer {
         /// The newest generation seen.
         generation: u32,
@@ -38,7 +38,7 @@ impl Message for Msg {
     }
 }
 
-/// What tells tokens apart; always the same without `regenerate`.
+/// A tag that tells tokens apart; always the same without `regenerate`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tag {
@@ -48,16 +48,16 @@ pub struct Tag {
     pub(super) hop: u32,
 }
 
-/// What a node knows of the token.
+/// The status of the token, as a node knows it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Status {
-    /// It is here, or on its way from here and not acknowledged.
+    /// The token is here, or on its way from here and not acknowledged.
     Holding,
-    /// It is in use here.
+    /// The token is in use here.
     InCs,
-    /// It was here since the last question.
+    /// The token was here since the last question.
     Passed,
-    /// It was not.
+    /// The token was not here since then.
     None,
 }

@@ -1,4 +1,4 @@
-//! What a node does that asks.
+//! The asker: collects the locks of its quorum, and gives those back that an older request needs.
 
 use quorate_core::{Ctx, NodeId, Protocol, Stamp};
 
@@ -25,7 +25,7 @@ impl Maekawa {
         cx.trace("count", &[("missing", self.votes.missing() as u64)]);
         if self.votes.missing() == 0 {
             self.enter(cx, stamp);
-        } else if taken == Taken::Recalled && !flaw!(ForgetEarlyInquiry) {
+        } else if taken == Taken::Recalled {
             self.inquired(cx, arbiter, tenure);
         }
     }
@@ -45,9 +45,6 @@ impl Maekawa {
     /// INQUIRE: an arbiter wants its lock back.
     pub(super) fn inquired(&mut self, cx: &mut Ctx<'_, Self>, arbiter: NodeId, asked: Tenure) {
         let gives_way = self.rule == Rule::Yield || self.votes.any_failed();
-        if flaw!(GiveWayInside) && matches!(self.phase, Phase::Inside { .. }) {
-            cx.send(arbiter, Msg::Relinquish(asked));
-        }
         // Who is inside, or out again, sends RELEASE and nothing else.
         let Phase::Waiting { .. } = self.phase else { return cx.trace("stale", &[]) };
         match self.votes.recall(arbiter, asked) {
