@@ -73,7 +73,7 @@ crate::stack::stack!(Election);
 #[derive(Debug)]
 pub struct Election;
 
-/// What an algorithm promises beyond one leader.
+/// A promise: what an algorithm does beyond electing one leader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// Everybody is told who leads, not only the leader.

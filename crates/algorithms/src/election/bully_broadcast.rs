@@ -143,7 +143,7 @@ pub struct Config {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Msg {
-    /// What the sender offers.
+    /// The rank of the sender.
     pub rank: Rank,
     /// Does it open an election, and must hear from everybody better?
     pub opens: bool,
@@ -155,7 +155,7 @@ impl Message for Msg {
     }
 }
 
-/// What a node waits for: that nothing more is heard.
+/// The quiet time, after which nothing more is heard.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Quiet;
 

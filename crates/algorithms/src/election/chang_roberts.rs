@@ -144,13 +144,13 @@ fn harmonic(n: f64) -> f64 {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// What a node does that is woken by somebody else's candidacy.
+    /// The reaction of a node that is woken by somebody else's candidacy.
     pub wake: Wake,
     /// Does the leader tell everybody?
     pub announce: bool,
 }
 
-/// What a node does that is woken by somebody else's candidacy.
+/// The reaction of a node that is woken by somebody else's candidacy.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wake {
     /// Send its own first.

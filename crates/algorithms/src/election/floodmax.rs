@@ -164,13 +164,13 @@ impl Algorithm for FloodMax {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// When does a node send?
+    /// The rounds in which a node sends.
     pub send: When,
     /// The bound on the number of links between two nodes; the network's if not given.
     pub diameter: Option<u32>,
 }
 
-/// When a node sends.
+/// The rounds in which a node sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum When {
     /// In every round.

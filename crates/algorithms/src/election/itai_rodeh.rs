@@ -134,7 +134,7 @@ impl Algorithm for ItaiRodeh {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// How many numbers there are to draw from; as many as nodes if not given.
+    /// The number of numbers to draw from; that of the nodes if not given.
     pub k: Option<u32>,
     /// Does the leader tell everybody?
     pub announce: bool,

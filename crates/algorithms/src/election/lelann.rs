@@ -145,7 +145,7 @@ impl Algorithm for LeLann {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
-    /// What a node does that is woken by somebody else's candidacy.
+    /// The reaction of a node that is woken by somebody else's candidacy.
     pub wake: Wake,
     /// Does the leader tell everybody?
     pub announce: bool,
@@ -157,7 +157,7 @@ impl Default for Config {
     }
 }
 
-/// What a node does that is woken by somebody else's candidacy.
+/// The reaction of a node that is woken by somebody else's candidacy.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wake {
     /// Send its own first.

@@ -66,7 +66,7 @@
 //! next election: the checker shows it.
 
 mod passing;
-mod wire;
+mod words;
 
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -77,7 +77,7 @@ use quorate_core::{
 };
 
 use self::passing::Parcel;
-pub use self::wire::{Member, Msg, Round, Stage, Timer};
+pub use self::words::{Member, Msg, Round, Stage, Timer};
 use super::{Command, Election, Event, Promise};
 use crate::Patience;
 use crate::options::switch;

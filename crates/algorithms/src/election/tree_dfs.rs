@@ -141,11 +141,11 @@ impl Algorithm for TreeDfs {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// Who is told the result?
+    /// The nodes that are told the result.
     pub inform: Inform,
 }
 
-/// Who is told the result.
+/// The nodes that are told the result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Inform {
     /// Everybody.
@@ -190,7 +190,7 @@ impl Message for Msg {
 pub struct TreeDfs {
     /// What it offers.
     rank: Rank,
-    /// Who is told the result.
+    /// The nodes that are told the result.
     inform: Inform,
     /// Its neighbours, in the order in which they are called.
     neighbours: Box<[NodeId]>,

@@ -137,11 +137,11 @@ impl Algorithm for TreeSaturation {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// Who tells the leaves that an election is on?
+    /// Those who tell the leaves that an election is on.
     pub wake: Wake,
 }
 
-/// Who tells the leaves that an election is on.
+/// Those who tell the leaves that an election is on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wake {
     /// Whoever is asked, along the edges.
@@ -178,7 +178,7 @@ impl Message for Msg {
 pub struct TreeSaturation {
     /// What it offers.
     rank: Rank,
-    /// Who tells the leaves that an election is on.
+    /// Those who tell the leaves that an election is on.
     wake: Wake,
     /// Its neighbours: which of them have proposed, and the best of it all.
     sides: Convergecast,

@@ -144,11 +144,11 @@ impl Algorithm for Sequencer {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// Who multicasts a message.
+    /// The node that multicasts a message.
     pub by: By,
 }
 
-/// Who multicasts a message.
+/// The node that multicasts a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum By {
     /// Its sender; the sequencer multicasts its number.
@@ -186,7 +186,7 @@ impl Message for Msg {
 /// A member of a group with a sequencer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sequencer {
-    /// Who multicasts a message.
+    /// The node that multicasts a message.
     by: By,
     /// Who numbers. None if this node is no member.
     sequencer: Option<NodeId>,

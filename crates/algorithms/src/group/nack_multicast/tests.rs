@@ -12,16 +12,7 @@ use crate::group::testing::{Trial, bad_network, burst, cut, parted, quiet, sende
 use crate::testing::{Log, feed, ignores, node, units};
 
 /// Neither heartbeat nor stop signal.
-const PLAIN: Config = Config {
-    heartbeat: false,
-    stops: 0,
-    pause: None,
-    pause_max: None,
-    repair_all: false,
-    timeout: None,
-    retries: 10,
-    window: 64,
-};
+const PLAIN: Config = Config { heartbeat: false, stops: 0, ..Config::USUAL };
 /// One stop signal.
 const STOP: Config = Config { stops: 1, ..PLAIN };
 /// Two heartbeats.
