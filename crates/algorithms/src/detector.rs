@@ -54,7 +54,7 @@ impl Detector {
 #[derive(Debug)]
 pub struct Detector;
 
-/// What a detector promises beyond completeness.
+/// A promise: what a detector is beyond complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// Within its assumptions nobody who is alive is suspected, and not only in the long run, which

@@ -75,7 +75,7 @@ crate::stack::stack!(Election in InViews);
 #[derive(Debug)]
 pub struct Election;
 
-/// What an algorithm promises beyond one leader.
+/// A promise: what an algorithm does beyond electing one leader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// Everybody is told who leads, not only the leader.

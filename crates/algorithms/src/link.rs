@@ -79,158 +79,28 @@
 //! - Order is kept per link; nothing is said of messages over different links. Delays have no bound:
 //!   an algorithm that takes silence for death ([`Settings::delay`]) can be wrong.
 
+mod frame;
 mod peer;
 mod rtt;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use core::fmt::{self, Debug};
 
 use quorate_core::{Ctx, Life, Liveness, Message, NodeId, Protocol, Refusal, Span, Timed};
 
+pub use frame::Frame;
+use frame::{Ack, Body, Session};
+pub(crate) use frame::{LINK_ACK, RESEND};
 use peer::{Arrival, Peer, Progress};
 pub use rtt::Bounds;
+pub use settings::Settings;
 
 /// A message is taken for lost when so many later ones have arrived.
 const OVERTAKEN_BY: usize = 3;
-
-/// What a link is given.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Settings {
-    /// How many messages may be on their way to a peer: from 1 to [`Settings::WINDOW_MAX`].
-    pub window: usize,
-    /// How many more may wait.
-    pub queue_max: usize,
-    /// How long an acknowledgement waits for something to ride on.
-    pub ack_delay: Span,
-    /// The timeout.
-    pub timeout: Bounds,
-    /// After so many sendings in a row with nothing heard, the link pauses.
-    pub tries_max: u32,
-}
-
-impl Settings {
-    /// The longest window: an acknowledgement has a bit for each number of it.
-    pub const WINDOW_MAX: usize = u64::BITS as usize;
-
-    /// How long a message takes that is sent on an idle link, if no frame takes longer than
-    /// `latency_max` and the first `losses` sendings are lost.
-    #[must_use]
-    pub fn delay(&self, latency_max: Span, losses: u32) -> Span {
-        let round_trip = latency_max.times(2) + self.ack_delay;
-        // SRTT + 4 RTTVAR is at most three times the longest round trip.
-        let timeout = self.timeout.initial.max(self.timeout.floor).max(round_trip.times(3));
-        let doubled = |tries: u32| timeout.times(1 << tries.min(40)).min(self.timeout.ceiling);
-        (0..losses).map(doubled).fold(latency_max, core::ops::Add::add)
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            window: 32,
-            queue_max: 4096,
-            ack_delay: Span::UNIT,
-            timeout: Bounds {
-                initial: Span::units(10),
-                floor: Span::units(4),
-                ceiling: Span::units(8_000),
-            },
-            tries_max: 16,
-        }
-    }
-}
-
-/// What goes over a link.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Frame<M> {
-    /// The lives that it is from and for.
-    session: Session,
-    /// What of the other direction has arrived.
-    ack: Ack,
-    body: Body<M>,
-}
-
-/// Two lives of two nodes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Session {
-    from: Life,
-    to: Life,
-}
-
-/// What has arrived: everything below `next`, and of `next + 1` onwards what `early` has a bit for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Ack {
-    next: u64,
-    early: u64,
-}
-
-impl Ack {
-    /// The numbers that came early.
-    fn early(self) -> impl Iterator<Item = u64> {
-        let bits = (0..u64::from(u64::BITS)).filter(move |bit| self.early >> bit & 1 == 1);
-        bits.map(move |bit| self.next.saturating_add(1 + bit))
-    }
-
-    /// Has this number arrived?
-    fn covers(self, number: u64) -> bool {
-        let bit = number.checked_sub(self.next).and_then(|ahead| ahead.checked_sub(1));
-        let early = bit.filter(|bit| *bit < u64::from(u64::BITS));
-        number < self.next || early.is_some_and(|bit| self.early >> bit & 1 == 1)
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-enum Body<M> {
-    /// A message of the user.
-    Data { number: u64, again: bool, msg: M },
-    /// Nothing but an acknowledgement.
-    Ack,
-}
-
-impl<M: Message> Message for Frame<M> {
-    fn kind(&self) -> &'static str {
-        match &self.body {
-            Body::Data { again: false, msg, .. } => msg.kind(),
-            Body::Data { again: true, .. } => RESEND,
-            Body::Ack => LINK_ACK,
-        }
-    }
-}
-
-/// The kind of a message that is sent once more.
-pub(crate) const RESEND: &str = "RESEND";
-/// The kind of an acknowledgement that rides on nothing. Some algorithms have an ACK of their own.
-pub(crate) const LINK_ACK: &str = "LINK-ACK";
-
-impl<M: Debug> Debug for Frame<M> {
-    /// First the message, as without a link; then what the link adds.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { session, ack, body } = self;
-        match body {
-            Body::Data { number, again, msg } => {
-                write!(f, "{msg:?} #{number}{} ", if *again { " again" } else { "" })?;
-            }
-            Body::Ack => {}
-        }
-        write!(f, "ack {}", ack.next)?;
-        if ack.early != 0 {
-            f.write_str(" ")?;
-            f.debug_set().entries(ack.early()).finish()?;
-        }
-        if (session.from, session.to) != (Life::FIRST, Life::FIRST) {
-            write!(f, " in {:?}>{:?}", session.from, session.to)?;
-        }
-        Ok(())
-    }
-}
 
 /// What runs out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -241,21 +111,21 @@ pub enum Timer {
     Ack(NodeId),
 }
 
-/// What the owner of a link wishes.
+/// A wish of the owner of a link.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Send<M> {
-    /// To whom.
+    /// The receiver.
     pub to: NodeId,
-    /// What.
+    /// The message.
     pub msg: M,
 }
 
-/// What the owner of a link is told: a message has its turn.
+/// A message that has its turn, as the owner of a link is told.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Delivered<M> {
-    /// From whom.
+    /// The sender.
     pub from: NodeId,
-    /// What.
+    /// The message.
     pub msg: M,
 }
 
@@ -290,8 +160,6 @@ impl<M: Message + 'static> Protocol for Link<M> {
     type Command = Send<M>;
     type Event = Delivered<M>;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _cx: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, send: Send<M>) -> Result<(), Refusal> {
         let Send { to, msg } = send;

@@ -146,9 +146,9 @@ impl Algorithm for Heartbeat {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// How long a node may be silent; three and a half intervals if not given.
+    /// The longest silence of a node; three and a half intervals if not given.
     pub timeout: Option<Span>,
-    /// By how much every mistake lengthens the timeout.
+    /// The time by which every mistake lengthens the timeout.
     pub grow: Span,
 }
 
@@ -182,7 +182,7 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Who is suspected.
+    /// The suspects.
     #[must_use]
     pub const fn suspected(&self) -> &NodeSet {
         self.beats.suspected()
@@ -214,7 +214,7 @@ impl Protocol for Heartbeat {
         if !self.beats.neighbours().contains(from) {
             return cx.trace("foreign", &[("node", from.into())]);
         }
-        if self.beats.suspected().contains(from) {
+        if self.beats.suspected().contains(from) && !flaw!(NeverForgive) {
             self.trust(cx, from);
         } else {
             cx.trace("hear", &[("node", from.into())]);
@@ -255,9 +255,6 @@ impl Heartbeat {
 
     /// Task 3: "p knows that it prematurely timed-out on q".
     fn trust(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
-        if flaw!(NeverForgive) {
-            return;
-        }
         self.timeouts[from] = self.timeouts[from] + self.grow;
         self.beats.trust(cx, from);
     }

@@ -163,7 +163,7 @@ const WINDOW_MAX: u32 = 10_000;
 pub struct Config {
     /// The φ from which on a node is suspected, in thousandths.
     pub threshold: u32,
-    /// How many gaps are remembered.
+    /// The number of gaps that are remembered.
     pub window: u32,
     /// Gaps are taken to deviate at least so much; a tenth of the interval if not given.
     pub deviation_min: Option<Span>,
@@ -201,7 +201,7 @@ pub struct PhiAccrual {
 }
 
 impl PhiAccrual {
-    /// Who is suspected.
+    /// The suspects.
     #[must_use]
     pub const fn suspected(&self) -> &NodeSet {
         self.beats.suspected()

@@ -5,7 +5,7 @@ use quorate_core::Span;
 /// A setup: what all nodes are told at boot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Setup {
-    /// How often a node says that it is alive.
+    /// The time from one beat of a node to the next.
     pub interval: Span,
 }
 

@@ -150,15 +150,15 @@ impl Algorithm for Adoption {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// What a node does that is reached before it starts.
+    /// The reaction of a node that is reached before it starts.
     pub wake: Wake,
     /// Does the leader tell everybody?
     pub inform: bool,
-    /// How a worse explorer is answered.
+    /// The answer to a worse explorer.
     pub rule: Rule,
 }
 
-/// What a node does that is reached before it starts.
+/// The reaction of a node that is reached before it starts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wake {
     /// Start if it is better than what reached it.
@@ -168,7 +168,7 @@ pub enum Wake {
     Relay,
 }
 
-/// How a worse explorer is answered.
+/// The answer to a worse explorer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Rule {
     /// With the best id known.

@@ -372,10 +372,10 @@ impl Bully {
 mod tests {
     use quorate_check::Plan;
     use quorate_core::Topology;
-    use quorate_sim::{Faults, World};
+    use quorate_sim::Faults;
 
     use super::*;
-    use crate::election::testing::{Trial, counts, leaders, numbers, quiet};
+    use crate::election::testing::{Trial, leaders, numbers, quiet};
     use crate::faults::{crashes, crashes_and_returns};
     use crate::testing::{Log, units};
 
@@ -390,17 +390,17 @@ mod tests {
     }
 
     fn elect(count: usize, starters: &[u32], faults: &Faults) -> Log {
-        trial(count, starters).faults(faults).run()
+        trial(count, starters).faults(faults.clone()).run()
     }
 
     #[test]
     fn five_nodes_with_the_best_one_dead() {
         let log = elect(5, &[1], &best_dead(5));
-        assert_eq!(counts(&log, KINDS), [10, 6, 3]);
+        assert_eq!(log.counts(KINDS), [10, 6, 3]);
         assert_eq!(leaders(&log), [4]);
         assert_eq!(log.told_of("Following").len(), 3);
-        assert_eq!(counts(&elect(5, &[4], &best_dead(5)), KINDS), [1, 0, 3]);
-        assert_eq!(counts(&elect(5, &[1, 2, 3, 4], &best_dead(5)), KINDS), [10, 6, 3]);
+        assert_eq!(elect(5, &[4], &best_dead(5)).counts(KINDS), [1, 0, 3]);
+        assert_eq!(elect(5, &[1, 2, 3, 4], &best_dead(5)).counts(KINDS), [10, 6, 3]);
     }
 
     /// The best one dead, starter k alone: (n-k)² + n-2.
@@ -422,9 +422,9 @@ mod tests {
     #[test]
     fn a_crash_that_is_known_saves_asking() {
         let faults = Faults { detection: Some(Span::ZERO), ..best_dead(5) };
-        let mut trial = trial(5, &[4]).faults(&faults);
+        let mut trial = trial(5, &[4]).faults(faults.clone());
         trial.scene.config.skip_dead = true;
-        assert_eq!(counts(&trial.run(), KINDS), [0, 0, 3]);
+        assert_eq!(trial.run().counts(KINDS), [0, 0, 3]);
     }
 
     #[test]
@@ -452,14 +452,8 @@ mod tests {
     /// "In its best case" and in its worst: a lost message can make two leaders.
     #[test]
     fn losses_look_like_crashes() {
-        let Trial { scene, users, mut network, faults } = trial(5, &[1, 2, 3, 4, 5]);
-        network.loss = 0.3;
-        let violated = (0..50).any(|seed| {
-            let mut world = World::new(&scene, users.clone(), (), &network, &faults, seed);
-            world.run_to_rest();
-            !world.finish().0.holds()
-        });
-        assert!(violated);
+        let trial = trial(5, &[1, 2, 3, 4, 5]).loss(0.3);
+        assert!((0..50).any(|seed| !trial.simulate(seed).holds()));
     }
 
     /// A leader that is alive settles a false alarm of everybody with O(n²) messages.
@@ -473,14 +467,14 @@ mod tests {
 
     #[test]
     fn with_bounded_delays_every_interleaving_holds() {
-        assert_eq!(trial(3, &[1, 2]).states(&quiet(0, 0)), 227);
-        assert_eq!(trial(3, &[1, 2]).states(&quiet(1, 0)), 1_001);
+        assert_eq!(trial(3, &[1, 2]).plan(quiet(0, 0)).states(), 227);
+        assert_eq!(trial(3, &[1, 2]).plan(quiet(1, 0)).states(), 1_001);
     }
 
     /// See *Known limits*: two announcements cross, and the older one is heard last.
     #[test]
     fn a_recovery_during_an_election_can_leave_a_follower_behind() {
-        assert_eq!(trial(3, &[1, 2]).violation(&quiet(1, 1)), ("agreement", 20));
+        assert_eq!(trial(3, &[1, 2]).plan(quiet(1, 1)).violation(), ("agreement", 20));
     }
 
     /// Whoever believes a detector that a node is dead does not learn that it is back.
@@ -488,20 +482,20 @@ mod tests {
     fn skipping_the_dead_is_unsafe_when_they_come_back() {
         let mut trial = trial(3, &[1, 2]);
         trial.scene.config.skip_dead = true;
-        assert_eq!(trial.violation(&quiet(1, 1)), ("uniqueness", 7));
+        assert_eq!(trial.plan(quiet(1, 1)).violation(), ("uniqueness", 7));
     }
 
     /// Garcia-Molina's assumptions are needed: without a bound on delays two nodes lead.
     #[test]
     fn with_unbounded_delays_two_nodes_lead() {
         let plan = Plan { crashes: 1, ..Plan::default() };
-        assert_eq!(trial(3, &[1, 2, 3]).violation(&plan).0, "uniqueness");
+        assert_eq!(trial(3, &[1, 2, 3]).plan(plan).violation().0, "uniqueness");
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let trial = trial(3, &[1, 2]);
-        let catch = |mistake| trial.catch(mistake, &quiet(1, 0));
+        let trial = trial(3, &[1, 2]).plan(quiet(1, 0));
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("AnswerOnly"), ("termination", 5));
         assert_eq!(catch("NoSecondTimer"), ("termination", 14));
     }

@@ -143,7 +143,7 @@ pub struct Config {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Msg {
-    /// What the sender offers.
+    /// The rank of the sender.
     pub rank: Rank,
     /// Does it open an election, and must hear from everybody better?
     pub opens: bool,
@@ -155,7 +155,7 @@ impl Message for Msg {
     }
 }
 
-/// What a node waits for: that nothing more is heard.
+/// The quiet time, after which nothing more is heard.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Quiet;
 
@@ -298,7 +298,6 @@ impl BullyBroadcast {
 
 #[cfg(test)]
 mod tests {
-    use quorate_check::Plan;
     use quorate_core::Topology;
     use quorate_sim::{Faults, Latency};
 
@@ -308,11 +307,11 @@ mod tests {
     use crate::testing::{Log, units};
 
     fn trial(ids: &[u32], openers: &[u32]) -> Trial<BullyBroadcast> {
-        Trial::new(Topology::complete(ids.len()), ids, Config::default()).started_by(openers)
+        Trial::on(Topology::complete(ids.len()), ids, Config::default()).started_by(openers)
     }
 
     fn elect(ids: &[u32], openers: &[u32], faults: &Faults) -> Log {
-        trial(ids, openers).faults(faults).run()
+        trial(ids, openers).faults(faults.clone()).run()
     }
 
     const QUIET: f64 = 2.1;
@@ -403,7 +402,7 @@ mod tests {
         let states = |suppress| {
             let mut trial = trial(&[2, 3, 1], &[1, 3]);
             trial.scene.config.suppress = suppress;
-            [quiet(0, 0), quiet(1, 0), quiet(1, 1)].map(|plan| trial.states(&plan))
+            [quiet(0, 0), quiet(1, 0), quiet(1, 1)].map(|plan| trial.clone().plan(plan).states())
         };
         assert_eq!(states(false), [612, 2_560, 464_760]);
         assert_eq!(states(true), [584, 2_636, 451_549]);
@@ -412,13 +411,13 @@ mod tests {
     /// The bound is needed.
     #[test]
     fn with_unbounded_delays_two_nodes_lead() {
-        assert_eq!(trial(&[2, 3, 1], &[1]).violation(&Plan::default()).0, "uniqueness");
+        assert_eq!(trial(&[2, 3, 1], &[1]).violation().0, "uniqueness");
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let trial = trial(&[2, 3, 1], &[1, 3]);
-        let catch = |mistake| trial.catch(mistake, &quiet(1, 1));
+        let trial = trial(&[2, 3, 1], &[1, 3]).plan(quiet(1, 1));
+        let catch = |mistake| trial.catch(mistake);
         // As the lectures have it.
         assert_eq!(catch("SendOnce"), ("uniqueness", 13));
         assert_eq!(catch("NobodyAnswers"), ("uniqueness", 8));

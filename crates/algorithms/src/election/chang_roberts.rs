@@ -144,13 +144,13 @@ fn harmonic(n: f64) -> f64 {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// What a node does that is woken by somebody else's candidacy.
+    /// The reaction of a node that is woken by somebody else's candidacy.
     pub wake: Wake,
     /// Does the leader tell everybody?
     pub announce: bool,
 }
 
-/// What a node does that is woken by somebody else's candidacy.
+/// The reaction of a node that is woken by somebody else's candidacy.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wake {
     /// Send its own first.
@@ -312,13 +312,13 @@ mod tests {
     use quorate_core::Topology;
 
     use super::*;
-    use crate::election::testing::{Drawn, Trial, counts, fifo, leaders, numbers};
+    use crate::election::testing::{Drawn, Trial, leaders, numbers};
     use crate::testing::Log;
 
     const EXAMPLE: [u32; 6] = [3, 7, 2, 9, 4, 1];
 
     fn ring(ids: &[u32], config: Config) -> Trial<ChangRoberts> {
-        Trial::new(Topology::ring(ids.len()), ids, config)
+        Trial::on(Topology::ring(ids.len()), ids, config)
     }
 
     fn all(ids: &[u32]) -> Log {
@@ -410,7 +410,7 @@ mod tests {
         let config = Config { wake: Wake::Relay, announce: true };
         let run = |ids: &[u32], starters: &[u32]| {
             let log = ring(ids, config).lowest(ids).started_by(starters).run();
-            (counts(&log, ["CANDIDACY", "ELECTED"]), log.told.len())
+            (log.counts(["CANDIDACY", "ELECTED"]), log.told.len())
         };
         assert_eq!(run(&descending, &[1, 2, 3]), ([10, 8], 8));
         assert_eq!(run(&ascending, &[1, 2, 3]), ([21, 8], 8));
@@ -434,12 +434,10 @@ mod tests {
 
     #[test]
     fn every_interleaving_holds() {
-        let states =
-            |wake, plan: &Plan| ring(&[2, 4, 1, 3], Config { wake, announce: true }).states(plan);
-        let found =
-            [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| states(wake, &Plan::default()));
+        let trial = |wake| ring(&[2, 4, 1, 3], Config { wake, announce: true });
+        let found = [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| trial(wake).states());
         assert_eq!(found, [1_184, 620, 1_147]);
-        assert_eq!(states(Wake::Suppress, &fifo()), 298);
+        assert_eq!(trial(Wake::Suppress).fifo().states(), 298);
     }
 
     /// The numbers of the public models: every node starts, worst order, the minimum wins.
@@ -447,7 +445,7 @@ mod tests {
     fn state_counts_are_those_of_the_public_models() {
         let states = |count: usize, plan: &Plan| {
             let ids = numbers(count);
-            ring(&ids, Config::default()).lowest(&ids).states(plan)
+            ring(&ids, Config::default()).lowest(&ids).plan(plan.clone()).states()
         };
         let step = Plan { start: Start::Step, ..Plan::default() };
         assert_eq!([3, 4, 5, 6].map(|count| states(count, &step)), [34, 157, 875, 5_786]);
@@ -460,7 +458,7 @@ mod tests {
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
         let trial = ring(&[2, 3, 1], Config::default());
-        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("NeverStop"), ("termination", 5));
         assert_eq!(catch("WorseCountsAsOwn"), ("uniqueness", 7));
     }

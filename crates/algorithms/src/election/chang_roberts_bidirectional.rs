@@ -251,17 +251,16 @@ impl ChangRobertsBidirectional {
 mod tests {
     use std::vec::Vec;
 
-    use quorate_check::Plan;
     use quorate_core::{Choices, Effect, Input, Scene, Time};
     use quorate_sim::topology::Named;
 
     use super::*;
-    use crate::election::testing::{Drawn, Trial, fifo, leaders, named};
+    use crate::election::testing::{Drawn, Trial, leaders, named};
 
     type Node = ChangRobertsBidirectional;
 
     fn ring(ids: &[u32], config: Config) -> Trial<Node> {
-        Trial::new(named(&Named::TwoWayRing, ids.len()), ids, config)
+        Trial::on(named(&Named::TwoWayRing, ids.len()), ids, config)
     }
 
     struct Way(u32);
@@ -381,18 +380,16 @@ mod tests {
 
     #[test]
     fn every_interleaving_and_every_choice_holds() {
-        let states =
-            |wake, plan: &Plan| ring(&[2, 4, 1, 3], Config { wake, announce: true }).states(plan);
-        let found =
-            [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| states(wake, &Plan::default()));
+        let trial = |wake| ring(&[2, 4, 1, 3], Config { wake, announce: true });
+        let found = [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| trial(wake).states());
         assert_eq!(found, [5_992, 2_760, 3_045]);
-        assert_eq!(states(Wake::Suppress, &fifo()), 2_088);
+        assert_eq!(trial(Wake::Suppress).fifo().states(), 2_088);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
         let trial = ring(&[2, 3, 1], Config::default());
-        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("NeverStop"), ("termination", 5));
         assert_eq!(catch("TurnBack"), ("uniqueness", 9));
     }

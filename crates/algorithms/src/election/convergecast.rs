@@ -5,7 +5,7 @@ use quorate_core::{Neighbours, NodeId};
 use super::Rank;
 use super::links::Links;
 
-/// What a node of a tree knows of the sides behind its links.
+/// A node of a tree, and what it knows of the sides behind its links.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Convergecast {
     /// The best of its own rank and of all sides that it has heard of.
@@ -27,7 +27,7 @@ enum Side {
     Heard,
 }
 
-/// How far a node is.
+/// The phase of a node: how far it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Phase {
     /// It has neither sent nor heard anything.
@@ -40,7 +40,7 @@ pub(super) enum Phase {
     Decided,
 }
 
-/// What a node can do with what it has heard.
+/// The turn of a node: what it can do with what it has heard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
     /// Nothing: more than one side is missing.
@@ -72,7 +72,7 @@ impl Convergecast {
         self.missing
     }
 
-    /// How far it is.
+    /// The phase.
     pub(super) const fn phase(&self) -> Phase {
         self.phase
     }
@@ -114,8 +114,8 @@ impl Convergecast {
     /// Decides; all neighbours are to be told, except the one from where the leader is known.
     pub(super) fn decide(&mut self, known_by: Option<NodeId>) -> impl Iterator<Item = NodeId> {
         self.phase = Phase::Decided;
-        let told = if flaw!(LeavesAreNotTold) && self.links.len() == 2 { 0 } else { usize::MAX };
-        self.neighbours_but(known_by).take(told)
+        let silent = flaw!(LeavesAreNotTold) && self.links.len() == 2;
+        self.neighbours_but(known_by).filter(move |_| !silent)
     }
 
     /// Asserts what must be true.

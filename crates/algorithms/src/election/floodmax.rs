@@ -164,13 +164,13 @@ impl Algorithm for FloodMax {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// When does a node send?
+    /// The rounds in which a node sends.
     pub send: When,
     /// The bound on the number of links between two nodes; the network's if not given.
     pub diameter: Option<u32>,
 }
 
-/// When a node sends.
+/// The rounds in which a node sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum When {
     /// In every round.
@@ -404,7 +404,7 @@ mod tests {
 
     fn trial(topology: Topology, ids: &[u32], config: Config) -> Trial<FloodMax> {
         let diameter = diameter(&topology);
-        let mut trial = Trial::<FloodMax>::new(topology, ids, config);
+        let mut trial = Trial::<FloodMax>::on(topology, ids, config);
         trial.scene.setup.diameter = diameter;
         trial
     }
@@ -458,7 +458,7 @@ mod tests {
     fn the_diameter_must_be_a_bound() {
         let run = |diameter| {
             let config = Config { diameter: Some(diameter), ..Config::default() };
-            let log = trial(named(&Named::Path, 5), &[5, 1, 2, 3, 4], config).run_unjudged();
+            let log = trial(named(&Named::Path, 5), &[5, 1, 2, 3, 4], config).run_unjudged(|_| {});
             (log.report.holds(), log.report.messages)
         };
         assert_eq!([3, 4, 9].map(run), [(false, 24), (true, 32), (true, 72)]);
@@ -473,7 +473,7 @@ mod tests {
     fn every_interleaving_holds_also_with_a_message_twice() {
         let states = |shape: &Named, starters: &[u32], duplicates| {
             let trial = trial(named(shape, 4), &[2, 4, 1, 3], Config::default());
-            trial.started_by(starters).states(&Plan { duplicates, ..Plan::default() })
+            trial.started_by(starters).plan(Plan { duplicates, ..Plan::default() }).states()
         };
         let found = [
             states(&Named::Path, &[1, 4], 0),
@@ -489,13 +489,13 @@ mod tests {
     fn sending_on_change_needs_the_bound() {
         let trial = trial(named(&Named::Path, 3), &[3, 1, 2], ON_CHANGE).started_by(&[1]);
         let plan = Plan { timers: Timers::Anytime, ..Plan::default() };
-        assert_eq!(trial.violation(&plan), ("uniqueness", 10));
+        assert_eq!(trial.plan(plan).violation(), ("uniqueness", 10));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
         let trial = trial(named(&Named::Path, 3), &[3, 1, 2], Config::default()).started_by(&[2]);
-        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("OneRoundFewer"), ("uniqueness", 6));
         assert_eq!(catch("ForgetOwn"), ("uniqueness", 11));
     }

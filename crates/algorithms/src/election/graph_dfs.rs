@@ -155,13 +155,13 @@ impl Algorithm for GraphDfs {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// How it is known who has had the token.
+    /// The place where it is noted who has had the token.
     pub marks: Marks,
-    /// When the starter stops.
+    /// The moment at which the starter stops.
     pub end: End,
 }
 
-/// How it is known who has had the token.
+/// The place where it is noted who has had the token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Marks {
     /// By a list in the token.
@@ -171,7 +171,7 @@ pub enum Marks {
     Edges,
 }
 
-/// When the starter stops.
+/// The moment at which the starter stops.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum End {
     /// When no neighbour is left.
@@ -181,7 +181,7 @@ pub enum End {
     FirstReturn,
 }
 
-/// What walks through the graph.
+/// The token, which walks through the graph.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Token {

@@ -327,15 +327,14 @@ impl HirschbergSinclair {
 mod tests {
     use std::vec::Vec;
 
-    use quorate_check::Plan;
     use quorate_sim::topology::Named;
 
     use super::*;
-    use crate::election::testing::{Drawn, Trial, counts, fifo, leaders, named, numbers};
+    use crate::election::testing::{Drawn, Trial, leaders, named, numbers};
     use crate::testing::Log;
 
     fn ring(ids: &[u32], announce: bool) -> Trial<HirschbergSinclair> {
-        Trial::new(named(&Named::TwoWayRing, ids.len()), ids, Config { announce })
+        Trial::on(named(&Named::TwoWayRing, ids.len()), ids, Config { announce })
     }
 
     fn elect(ids: &[u32], announce: bool, starters: &[u32]) -> Log {
@@ -393,25 +392,23 @@ mod tests {
         assert_eq!((alone.report.messages, alone.told_of("Leading")), (0, [(0.0, 1)].into()));
         // Two questions each, two OK, two NO; then two questions that go round.
         let two = elect(&[5, 8], true, &[1, 2]);
-        let counts = counts(&two, ["FROM", "OK", "NO", "ELECTED"]);
+        let counts = two.counts(["FROM", "OK", "NO", "ELECTED"]);
         assert_eq!((counts, two.told_of("Leading")), ([8, 2, 2, 2], [(4.0, 2)].into()));
     }
 
     #[test]
     fn every_interleaving_holds() {
-        let states = |ids: &[u32], starters, plan: &Plan| {
-            ring(ids, true).started_by(&numbers(starters)).states(plan)
-        };
-        let unordered = Plan::default();
-        assert_eq!([2, 3].map(|all| states(&[2, 3, 1][..all], all, &unordered)), [206, 19_088]);
-        assert_eq!([1, 2].map(|some| states(&[2, 4, 1, 3], some, &unordered)), [16_394, 35_189]);
-        assert_eq!(states(&[2, 3, 1], 3, &fifo()), 2_826);
+        let trial = |ids: &[u32], starters| ring(ids, true).started_by(&numbers(starters));
+        let states = |ids: &[u32], starters| trial(ids, starters).states();
+        assert_eq!([2, 3].map(|all| states(&[2, 3, 1][..all], all)), [206, 19_088]);
+        assert_eq!([1, 2].map(|some| states(&[2, 4, 1, 3], some)), [16_394, 35_189]);
+        assert_eq!(trial(&[2, 3, 1], 3).fifo().states(), 2_826);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
         let trial = ring(&[2, 1, 3], false).started_by(&[1, 2]);
-        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("NobodyRefuses"), ("termination", 14));
         assert_eq!(catch("SleepOn"), ("termination", 10));
     }

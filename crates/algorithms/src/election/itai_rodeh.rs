@@ -134,7 +134,7 @@ impl Algorithm for ItaiRodeh {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// How many numbers there are to draw from; as many as nodes if not given.
+    /// The number of numbers to draw from; that of the nodes if not given.
     pub k: Option<u32>,
     /// Does the leader tell everybody?
     pub announce: bool,
@@ -316,12 +316,11 @@ impl ItaiRodeh {
 mod tests {
     use std::collections::VecDeque;
 
-    use quorate_check::{Outcome, Plan, check};
+    use quorate_check::Outcome;
     use quorate_core::{Choices, Effect, Input, Time, Topology};
-    use quorate_sim::World;
 
     use super::*;
-    use crate::election::testing::{Trial, fifo, numbers};
+    use crate::election::testing::{Trial, numbers};
 
     fn ring(count: usize, k: u32, announce: bool) -> Trial<ItaiRodeh> {
         let config = Config { k: Some(k), announce };
@@ -388,14 +387,11 @@ mod tests {
     #[test]
     fn the_measured_mean_is_near_the_exact_one() {
         for (count, k, exact) in [(3, 2, 4.0 / 3.0), (3, 3, 9.0 / 8.0), (4, 2, 2.0)] {
-            let Trial { scene, users, network, faults } = ring(count, k, false);
+            let trial = ring(count, k, false);
             let (runs, per_round) = (2_000, (count * (count - 1)) as u64);
             let mut rounds = 0;
             for seed in 0..runs {
-                let users = users.clone();
-                let mut world = World::new(&scene, users, (), &network, &faults, seed);
-                world.run_to_rest();
-                let report = world.finish().0;
+                let report = trial.simulate(seed);
                 assert!(report.holds());
                 assert_eq!(report.messages % per_round, 0);
                 rounds += report.messages / per_round;
@@ -429,7 +425,7 @@ mod tests {
     #[test]
     fn every_interleaving_and_every_draw_holds() {
         let states = |count, k, starters| {
-            ring(count, k, true).started_by(&numbers(starters)).states(&fifo())
+            ring(count, k, true).started_by(&numbers(starters)).fifo().states()
         };
         assert_eq!([states(2, 2, 2), states(3, 2, 3), states(3, 3, 3)], [71, 1_583, 5_383]);
         assert_eq!(states(4, 2, 1), 2_983);
@@ -438,8 +434,7 @@ mod tests {
     /// Numbers without names must be counted in order.
     #[test]
     fn links_must_keep_the_order() {
-        let Trial { scene, users, .. } = ring(3, 2, false);
-        let report = check(&scene, &users, &Plan::default(), &mut |_| {});
+        let report = ring(3, 2, false).check();
         let (Outcome::Violated(found) | Outcome::Deadlock(found)) = report.outcome else {
             panic!("{report:?}")
         };
@@ -448,8 +443,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let trial = ring(3, 3, false);
-        let catch = |mistake| trial.catch(mistake, &fifo());
+        let trial = ring(3, 3, false).fifo();
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("OnceIsEnough"), ("uniqueness", 9));
         assert_eq!(catch("RememberOldRounds"), ("termination", 16));
     }

@@ -145,7 +145,7 @@ impl Algorithm for LeLann {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
-    /// What a node does that is woken by somebody else's candidacy.
+    /// The reaction of a node that is woken by somebody else's candidacy.
     pub wake: Wake,
     /// Does the leader tell everybody?
     pub announce: bool,
@@ -157,7 +157,7 @@ impl Default for Config {
     }
 }
 
-/// What a node does that is woken by somebody else's candidacy.
+/// The reaction of a node that is woken by somebody else's candidacy.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wake {
     /// Send its own first.
@@ -319,18 +319,17 @@ impl LeLann {
 
 #[cfg(test)]
 mod tests {
-    use quorate_check::Plan;
     use quorate_core::Topology;
 
     use super::*;
-    use crate::election::testing::{Drawn, Trial, counts, fifo, leaders, numbers};
+    use crate::election::testing::{Drawn, Trial, leaders, numbers};
     use crate::testing::Log;
 
     const KINDS: [&str; 2] = ["CANDIDACY", "ELECTED"];
     const RELAY: Config = Config { wake: Wake::Relay, announce: true };
 
     fn ring(ids: &[u32], config: Config) -> Trial<LeLann> {
-        Trial::new(Topology::ring(ids.len()), ids, config)
+        Trial::on(Topology::ring(ids.len()), ids, config)
     }
 
     fn elect(ids: &[u32], config: Config, starters: &[u32]) -> Log {
@@ -345,7 +344,7 @@ mod tests {
             let round = count as u64;
             for starters in 1..=count {
                 let log = elect(&ids, RELAY, &ids[..starters]);
-                assert_eq!(counts(&log, KINDS), [starters as u64 * round, round]);
+                assert_eq!(log.counts(KINDS), [starters as u64 * round, round]);
                 let last = log.told.iter().map(|told| told.0).fold(0.0, f64::max);
                 assert_eq!(last, (2 * count - starters) as f64, "candidates know after a round");
             }
@@ -359,11 +358,11 @@ mod tests {
     fn five_nodes_with_two_candidates_and_with_five() {
         let ids = [4, 2, 5, 1, 3];
         let two = elect(&ids, RELAY, &[2, 5]);
-        assert_eq!((counts(&two, KINDS), two.report.messages), ([10, 5], 15));
+        assert_eq!((two.counts(KINDS), two.report.messages), ([10, 5], 15));
         assert_eq!(two.told_of("Leading"), [(5.0, 5)]);
         assert_eq!(two.told_of("Following"), [(5.0, 2), (6.0, 1), (8.0, 3), (9.0, 4)]);
         let five = elect(&ids, RELAY, &[1, 2, 3, 4, 5]);
-        assert_eq!((counts(&five, KINDS), five.report.messages), ([25, 5], 30));
+        assert_eq!((five.counts(KINDS), five.report.messages), ([25, 5], 30));
         assert_eq!(five.told_of("Leading"), [(5.0, 3)]);
         let least = ring(&ids, RELAY).lowest(&ids).started_by(&[2, 5]).run();
         assert_eq!((least.report.messages, least.told_of("Leading")), (15, [(5.0, 2)].into()));
@@ -395,19 +394,17 @@ mod tests {
 
     #[test]
     fn every_interleaving_holds() {
-        let states = |wake, announce, plan: &Plan| {
-            ring(&[2, 4, 1, 3], Config { wake, announce }).states(plan)
-        };
+        let trial = |wake, announce| ring(&[2, 4, 1, 3], Config { wake, announce });
         let found = [(Wake::Join, true), (Wake::Relay, true), (Wake::Relay, false)]
-            .map(|(wake, announce)| states(wake, announce, &Plan::default()));
+            .map(|(wake, announce)| trial(wake, announce).states());
         assert_eq!(found, [15_264, 4_124, 2_216]);
-        assert_eq!(states(Wake::Join, true, &fifo()), 1_645);
+        assert_eq!(trial(Wake::Join, true).fifo().states(), 1_645);
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
         let trial = ring(&[2, 3, 1], RELAY);
-        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("StartAfterRelay"), ("uniqueness", 11));
         assert_eq!(catch("NobodyEnters"), ("uniqueness", 11));
     }

@@ -17,7 +17,7 @@ impl<T: Clone + PartialEq> Links<T> {
         Self(links.into())
     }
 
-    /// How many there are.
+    /// The number of links.
     pub(super) const fn len(&self) -> usize {
         self.0.len()
     }

@@ -74,13 +74,13 @@ use quorate_core::{
 
 use super::{Command, Election, Event, Promise, Rank};
 
-mod message;
 mod options;
 mod registry;
+mod words;
 
-pub use message::{Lead, Msg};
 pub use options::{Config, Ties};
 use registry::Registry;
+pub use words::{Lead, Msg};
 
 impl Algorithm for RegistryTree {
     type Family = Election;
@@ -211,6 +211,9 @@ impl Protocol for RegistryTree {
             Msg::Register(orphan) => self.serve(cx, from, orphan),
             Msg::Entries(lead, nodes) => self.take_entries(cx, lead, nodes),
             Msg::Ask(lead) => self.answer(cx, from, lead),
+            Msg::Level(None) if flaw!(MinusOne) => {
+                self.become_root(cx, Lead { reign: 0, root: cx.me(), rank: self.rank });
+            }
             Msg::Level(level) if self.note(cx, from, level) => {}
             Msg::Level(_) => cx.trace("stale", &[]),
             Msg::Join(level, lead) => self.take_child(cx, from, level, lead),
@@ -302,10 +305,6 @@ impl RegistryTree {
         let Phase::Asking { awaited, best } = &mut self.phase else { return false };
         let Some(place) = awaited.iter().position(|&node| node == from) else { return false };
         awaited.remove(place);
-        if level.is_none() && flaw!(MinusOne) {
-            self.become_root(cx, Lead { reign: 0, root: cx.me(), rank: self.rank });
-            return true;
-        }
         if let Some((level, lead)) = level {
             // Whoever is as far as the node was, or farther, may hang below it.
             let is_above = below.is_none_or(|mine| level < mine) || flaw!(AnyLevel);

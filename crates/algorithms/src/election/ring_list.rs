@@ -66,7 +66,7 @@
 //! next election: the checker shows it.
 
 mod passing;
-mod wire;
+mod words;
 
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -77,7 +77,7 @@ use quorate_core::{
 };
 
 use self::passing::Parcel;
-pub use self::wire::{Member, Msg, Round, Stage, Timer};
+pub use self::words::{Member, Msg, Round, Stage, Timer};
 use super::{Command, Election, Event, Promise};
 use crate::Patience;
 use crate::options::switch;
@@ -368,25 +368,25 @@ mod tests {
     use quorate_sim::Faults;
 
     use super::*;
-    use crate::election::testing::{Trial, counts, leaders, numbers, quiet};
+    use crate::election::testing::{Trial, leaders, numbers, quiet};
     use crate::faults::{crashes, crashes_and_returns};
     use crate::testing::{Log, units};
 
     const KINDS: [&str; 3] = ["ELECTION", "COORDINATOR", "ACK"];
 
     fn trial(ids: &[u32], starters: &[u32]) -> Trial<RingList> {
-        Trial::new(Topology::complete(ids.len()), ids, Config::default()).started_by(starters)
+        Trial::on(Topology::complete(ids.len()), ids, Config::default()).started_by(starters)
     }
 
     fn elect(ids: &[u32], starters: &[u32], faults: &Faults) -> Log {
-        trial(ids, starters).faults(faults).run()
+        trial(ids, starters).faults(faults.clone()).run()
     }
 
     /// Four alive: 4 ELECTION and 4 COORDINATOR arrive, and one of each is sent to 7 in vain.
     #[test]
     fn the_example_ring_skips_its_dead_node_twice() {
         let log = elect(&[4, 2, 1, 5, 7], &[1], &crashes(&[(5, 0.0)]));
-        assert_eq!(counts(&log, KINDS), [4 + 1, 4 + 1, 8]);
+        assert_eq!(log.counts(KINDS), [4 + 1, 4 + 1, 8]);
         let without_acks = log.sent.iter().filter(|sent| !sent.starts_with("ACK"));
         let lists =
             ["ELECTION 1>2", "ELECTION 2>3", "ELECTION 3>4", "ELECTION 4>5", "ELECTION 4>1"];
@@ -404,7 +404,7 @@ mod tests {
             for asking in 1..=count {
                 let log = elect(&ids, &ids[..asking], &Faults::default());
                 let sent = (count * asking) as u64;
-                assert_eq!(counts(&log, KINDS), [sent, sent, 2 * sent]);
+                assert_eq!(log.counts(KINDS), [sent, sent, 2 * sent]);
                 assert_eq!(log.told.len() as u64, sent);
                 assert_eq!(log.told.last().unwrap().0, (2 * count - 1) as f64);
             }
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn whoever_is_alone_leads_after_having_tried_everybody() {
         let log = elect(&[3, 1, 2], &[2], &crashes(&[(1, 0.0), (3, 0.0)]));
-        assert_eq!((counts(&log, KINDS), log.told_of("Leading")), ([2, 2, 0], [(4.2, 2)].into()));
+        assert_eq!((log.counts(KINDS), log.told_of("Leading")), ([2, 2, 0], [(4.2, 2)].into()));
         assert_eq!(elect(&[3], &[1], &Faults::default()).told_of("Leading"), [(0.0, 1)]);
     }
 
@@ -459,7 +459,7 @@ mod tests {
 
     #[test]
     fn with_bounded_delays_every_interleaving_holds() {
-        let states = |starters: &[u32], crashes| three(starters).states(&quiet(crashes, 0));
+        let states = |starters: &[u32], crashes| three(starters).plan(quiet(crashes, 0)).states();
         assert_eq!([states(&[1], 0), states(&[1, 2], 0), states(&[1], 1)], [128, 128 * 128, 941]);
         assert_eq!(states(&[1, 2], 1), 34_966);
     }
@@ -467,13 +467,13 @@ mod tests {
     /// See *Known limits*: the list that the node came back too late for is the last to be closed.
     #[test]
     fn a_recovery_during_an_election_can_make_a_worse_node_lead() {
-        assert_eq!(three(&[1]).violation(&quiet(1, 1)), ("uniqueness", 13));
+        assert_eq!(three(&[1]).plan(quiet(1, 1)).violation(), ("uniqueness", 13));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let trial = three(&[1, 3]);
-        let catch = |mistake| trial.catch(mistake, &quiet(1, 0));
+        let trial = three(&[1, 3]).plan(quiet(1, 0));
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("FirstLeads"), ("uniqueness", 11));
         assert_eq!(catch("NobodySkipped"), ("termination", 10));
         assert_eq!(catch("DeadLeaderStands"), ("termination", 33));

@@ -141,11 +141,11 @@ impl Algorithm for TreeDfs {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// Who is told the result?
+    /// The nodes that are told the result.
     pub inform: Inform,
 }
 
-/// Who is told the result.
+/// The nodes that are told the result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Inform {
     /// Everybody.
@@ -190,7 +190,7 @@ impl Message for Msg {
 pub struct TreeDfs {
     /// What it offers.
     rank: Rank,
-    /// Who is told the result.
+    /// The nodes that are told the result.
     inform: Inform,
     /// Its neighbours, in the order in which they are called.
     neighbours: Box<[NodeId]>,
@@ -333,13 +333,13 @@ mod tests {
     use quorate_sim::topology::Named;
 
     use super::*;
-    use crate::election::testing::{Drawn, Trial, counts, leaders, named};
+    use crate::election::testing::{Drawn, Trial, leaders, named};
     use crate::testing::Log;
 
     const LEADER: Config = Config { inform: Inform::Leader };
 
     fn trial(shape: &Named, ids: &[u32], config: Config) -> Trial<TreeDfs> {
-        Trial::new(named(shape, ids.len()), ids, config)
+        Trial::on(named(shape, ids.len()), ids, config)
     }
 
     fn path(ids: &[u32], config: Config, starter: u32) -> Log {
@@ -352,9 +352,9 @@ mod tests {
             let drawn = Drawn::new(seed, 1, 29);
             let (starter, links) = (drawn.starters[0], drawn.count() - 1);
             let tree = Named::RandomTree.build(drawn.ids.len(), seed).unwrap();
-            let trial = Trial::<TreeDfs>::new(tree, &drawn.ids, Config::default());
+            let trial = Trial::<TreeDfs>::on(tree, &drawn.ids, Config::default());
             let log = trial.started_by(&[starter]).run();
-            assert_eq!(counts(&log, ["CALL", "RETURN", "INFO"]), [links; 3]);
+            assert_eq!(log.counts(["CALL", "RETURN", "INFO"]), [links; 3]);
             assert_eq!((log.told[0].0, log.told[0].1), ((2 * links) as f64, starter));
             assert_eq!(leaders(&log), [drawn.best()]);
         }
@@ -383,7 +383,7 @@ mod tests {
             let drawn = Drawn::new(seed, 2, 14);
             for config in [Config::default(), LEADER] {
                 let tree = Named::RandomTree.build(drawn.ids.len(), seed).unwrap();
-                let trial = Trial::<TreeDfs>::new(tree, &drawn.ids, config);
+                let trial = Trial::<TreeDfs>::on(tree, &drawn.ids, config);
                 let log = trial.latency("uniform:0.1..3").started_by(&drawn.starters).run();
                 assert_eq!(leaders(&log), [drawn.best()]);
                 let (all, m) = (3 * (drawn.count() - 1), drawn.starters.len() as u64);
@@ -396,7 +396,7 @@ mod tests {
     fn every_interleaving_holds_also_with_a_message_twice() {
         let states = |shape: &Named, config| {
             let trial = trial(shape, &[2, 4, 1, 3, 5], config).started_by(&[1, 3, 4]);
-            trial.states(&Plan { duplicates: 1, ..Plan::default() })
+            trial.plan(Plan { duplicates: 1, ..Plan::default() }).states()
         };
         let found = [Named::Path, Named::Star]
             .map(|shape| [states(&shape, Config::default()), states(&shape, LEADER)]);
@@ -406,7 +406,7 @@ mod tests {
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
         let trial = trial(&Named::Path, &[3, 1, 2], Config::default()).started_by(&[1, 3]);
-        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("NobodyStops"), ("termination", 13));
         assert_eq!(catch("EverybodyStops"), ("termination", 9));
     }

@@ -242,19 +242,19 @@ mod tests {
     use quorate_sim::topology::Named;
 
     use super::*;
-    use crate::election::testing::{Drawn, Trial, counts, leaders, named};
+    use crate::election::testing::{Drawn, Trial, leaders, named};
 
     const KINDS: [&str; 3] = ["EXPLORER", "ECHO", "INFO"];
 
     fn trial(shape: &Named, ids: &[u32]) -> Trial<TreeEcho> {
-        Trial::new(named(shape, ids.len()), ids, ())
+        Trial::on(named(shape, ids.len()), ids, ())
     }
 
     #[test]
     fn the_path_of_five() {
         let five = || trial(&Named::Path, &[1, 2, 3, 4, 5]);
         let log = five().started_by(&[3]).run();
-        assert_eq!(counts(&log, KINDS), [4, 5, 3]);
+        assert_eq!(log.counts(KINDS), [4, 5, 3]);
         assert_eq!(log.told_of("Leading"), [(6.0, 5)]);
         let sent = [
             ["EXPLORER 3>2", "EXPLORER 3>4", "EXPLORER 2>1", "EXPLORER 4>5"],
@@ -268,7 +268,7 @@ mod tests {
         sent.sort_unstable();
         expected.sort_unstable();
         assert_eq!(sent, expected);
-        assert_eq!(counts(&five().run(), KINDS), [8, 5, 3]);
+        assert_eq!(five().run().counts(KINDS), [8, 5, 3]);
     }
 
     #[test]
@@ -276,10 +276,10 @@ mod tests {
         for seed in 0..400 {
             let drawn = Drawn::new(seed, 2, 39);
             let tree = Named::RandomTree.build(drawn.ids.len(), seed).unwrap();
-            let trial = Trial::<TreeEcho>::new(tree, &drawn.ids, ()).latency("uniform:0.1..3");
+            let trial = Trial::<TreeEcho>::on(tree, &drawn.ids, ()).latency("uniform:0.1..3");
             let log = trial.started_by(&drawn.starters).run();
             let (n, m) = (drawn.count(), drawn.starters.len() as u64);
-            assert_eq!(counts(&log, KINDS), [n - 2 + m, n, n - 2]);
+            assert_eq!(log.counts(KINDS), [n - 2 + m, n, n - 2]);
             assert_eq!(leaders(&log), [drawn.best()]);
         }
     }
@@ -295,7 +295,7 @@ mod tests {
         let twice = Plan { duplicates: 1, ..Plan::default() };
         let found = [Named::Path, Named::Star].map(|shape| {
             let trial = trial(&shape, &[2, 4, 1, 3]);
-            [trial.states(&Plan::default()), trial.states(&twice)]
+            [trial.states(), trial.plan(twice.clone()).states()]
         });
         assert_eq!(found, [[7_294, 70_477], [8_328, 82_930]]);
     }
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
         let trial = trial(&Named::Path, &[3, 1, 2]).started_by(&[2]);
-        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("LeavesAreNotTold"), ("termination", 10));
         assert_eq!(catch("EchoOwnRank"), ("uniqueness", 10));
     }

@@ -137,11 +137,11 @@ impl Algorithm for TreeSaturation {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// Who tells the leaves that an election is on?
+    /// Those who tell the leaves that an election is on.
     pub wake: Wake,
 }
 
-/// Who tells the leaves that an election is on.
+/// Those who tell the leaves that an election is on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wake {
     /// Whoever is asked, along the edges.
@@ -178,7 +178,7 @@ impl Message for Msg {
 pub struct TreeSaturation {
     /// What it offers.
     rank: Rank,
-    /// Who tells the leaves that an election is on.
+    /// Those who tell the leaves that an election is on.
     wake: Wake,
     /// Its neighbours: which of them have proposed, and the best of it all.
     sides: Convergecast,
@@ -291,13 +291,13 @@ mod tests {
     use quorate_sim::topology::Named;
 
     use super::*;
-    use crate::election::testing::{Drawn, Trial, counts, leaders, named, numbers};
+    use crate::election::testing::{Drawn, Trial, leaders, named, numbers};
 
     const KINDS: [&str; 3] = ["WAKE", "PROPOSAL", "WIN"];
     const LEAVES: Config = Config { wake: Wake::Leaves };
 
     fn trial(shape: &Named, ids: &[u32], config: Config) -> Trial<TreeSaturation> {
-        Trial::new(named(shape, ids.len()), ids, config)
+        Trial::on(named(shape, ids.len()), ids, config)
     }
 
     /// 8 messages, and 5 to wake everybody: along the edges that is two starters.
@@ -306,7 +306,7 @@ mod tests {
         let ids = [1, 2, 3, 4, 5];
         for shape in [Named::Path, Named::Star] {
             let run = |config, starters| {
-                counts(&trial(&shape, &ids, config).started_by(starters).run(), KINDS)
+                trial(&shape, &ids, config).started_by(starters).run().counts(KINDS)
             };
             assert_eq!(run(LEAVES, &ids), [0, 5, 3]);
             let edges = |starters| run(Config::default(), starters);
@@ -333,10 +333,10 @@ mod tests {
             let drawn = Drawn::new(seed, 2, 39);
             let run = |config, starters: &[u32]| {
                 let tree = Named::RandomTree.build(drawn.ids.len(), seed).unwrap();
-                let trial = Trial::<TreeSaturation>::new(tree, &drawn.ids, config);
+                let trial = Trial::<TreeSaturation>::on(tree, &drawn.ids, config);
                 let log = trial.latency("uniform:0.1..3").started_by(starters).run();
                 assert_eq!(leaders(&log), [drawn.best()]);
-                counts(&log, KINDS)
+                log.counts(KINDS)
             };
             let (n, m) = (drawn.count(), drawn.starters.len() as u64);
             assert_eq!(run(LEAVES, &numbers(drawn.ids.len())), [0, n, n - 2]);
@@ -349,7 +349,7 @@ mod tests {
     fn without_wake_up_all_leaves_but_one_must_be_asked() {
         let holds = |starters| {
             let trial = trial(&Named::Star, &[1, 2, 3, 4], LEAVES).started_by(starters);
-            trial.run_unjudged().report.holds()
+            trial.run_unjudged(|_| {}).report.holds()
         };
         assert!(holds(&[2, 3, 4]) && holds(&[2, 4]) && holds(&[1, 3, 4]));
         assert!(!holds(&[1]) && !holds(&[1, 2]) && !holds(&[2]));
@@ -366,7 +366,7 @@ mod tests {
         let twice = Plan { duplicates: 1, ..Plan::default() };
         let found = [Named::Path, Named::Star].map(|shape| {
             let trial = |config| trial(&shape, &[2, 4, 1, 3], config);
-            [trial(LEAVES).states(&twice), trial(Config::default()).states(&Plan::default())]
+            [trial(LEAVES).plan(twice.clone()).states(), trial(Config::default()).states()]
         });
         assert_eq!(found, [[1_104, 7_294], [850, 8_328]]);
     }
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
         let trial = trial(&Named::Path, &[3, 1, 2], LEAVES).started_by(&[1, 3]);
-        let catch = |mistake| trial.catch(mistake, &Plan::default());
+        let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("LeavesAreNotTold"), ("termination", 9));
         assert_eq!(catch("ProposeOwnRank"), ("uniqueness", 9));
     }

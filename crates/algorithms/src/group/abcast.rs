@@ -310,7 +310,6 @@ mod tests {
     use std::string::String;
     use std::vec::Vec;
 
-    use quorate_check::Plan;
     use quorate_core::trace::Outcome;
     use quorate_sim::{Slow, World};
 
@@ -319,7 +318,7 @@ mod tests {
     use crate::testing::{feed, ignores, node, refusal, units};
 
     fn trial(count: usize) -> Trial<Abcast> {
-        Trial::new(count, ())
+        Trial::of(count, ())
     }
 
     /// 3(n-1) messages, whoever sends and how many do.
@@ -330,7 +329,7 @@ mod tests {
 
     #[test]
     fn it_takes_three_delays() {
-        let log = trial(4).run(users(4, &[2], 1));
+        let log = trial(4).sending(users(4, &[2], 1)).run();
         assert_eq!(log.told_of("deliver 2:1"), [(3.0, 2), (4.0, 1), (4.0, 3), (4.0, 4)]);
     }
 
@@ -338,7 +337,7 @@ mod tests {
     /// m1 is known long before that of m2.
     #[test]
     fn a_message_that_is_not_final_blocks_those_behind_it() {
-        let Trial { scene, mut network, faults } = trial(3);
+        let Trial { scene, mut network, faults, .. } = trial(3);
         network.slow = [
             Slow { from: node(1), to: node(3), nth: 1, latency: units(1.5) },
             Slow { from: node(2), to: node(1), nth: 3, latency: units(9.0) },
@@ -384,7 +383,7 @@ mod tests {
 
     #[test]
     fn what_is_held_back_is_counted() {
-        let log = trial(3).run(users(3, &[1, 2, 3], 5));
+        let log = trial(3).sending(users(3, &[1, 2, 3], 5)).run();
         assert_eq!(deliveries(&log, 3)[0].len(), 15);
         assert_eq!(log.report.tally("buffered").max, 7);
     }
@@ -410,15 +409,14 @@ mod tests {
 
     #[test]
     fn every_interleaving_holds_over_channels_that_keep_no_order() {
-        let states = |senders: &[u32], messages| {
-            trial(3).states(&users(3, senders, messages), &Plan::default())
-        };
+        let states =
+            |senders: &[u32], messages| trial(3).sending(users(3, senders, messages)).states();
         assert_eq!((states(&[1], 2), states(&[1, 2], 1)), (455, 816));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| trial(3).catch(mistake, &users(3, &[1, 2], 1), &Plan::default());
+        let catch = |mistake| trial(3).sending(users(3, &[1, 2], 1)).catch(mistake);
         assert_eq!(catch("OwnIsFinal"), ("total_order", 13));
         assert_eq!(catch("ForgetFinals"), ("total_order", 13));
     }

@@ -302,12 +302,10 @@ impl AckMulticast {
             Place::Next => self.deliver(cx, from, unit),
             Place::Ahead if flaw!(DeliverEarly) => self.deliver(cx, from, unit),
             Place::Ahead => self.hold(cx, from, unit),
+            Place::Known if flaw!(ConfirmOnce) => return,
             Place::Known => {
                 cx.trace("duplicate", &[field(from), ("seq", unit.seq)]);
                 cx.tally("duplicate", 1);
-                if flaw!(ConfirmOnce) {
-                    return;
-                }
             }
             // A sender that keeps to its window sends nothing of the kind.
             Place::TooFar => return cx.trace("stray number", &[field(from), ("seq", unit.seq)]),

@@ -219,10 +219,9 @@ impl LamportOrder {
         self.witness(stamp);
         let time = self.clock.tick(cx.me()).time;
         cx.trace("acknowledge", &[("time", time)]);
-        match flaw!(AnswerSenderOnly) {
-            true => cx.send(stamp.node, Msg::Ack { time }),
-            false => cx.multicast(self.others.clone(), Msg::Ack { time }),
-        }
+        let sender = || [stamp.node].into_iter().collect();
+        let to = if flaw!(AnswerSenderOnly) { sender() } else { self.others.clone() };
+        cx.multicast(to, Msg::Ack { time });
         self.enqueue(cx, stamp, number);
         self.deliver(cx);
     }
@@ -261,43 +260,35 @@ impl LamportOrder {
 
     /// Is everything that comes from now on younger?
     fn is_oldest(&self, first: Stamp) -> bool {
-        if flaw!(SenderIsEnough) && self.others.contains(first.node) {
-            return true;
-        }
         let later = |member| Stamp { time: self.heard[member], node: member } >= first;
-        self.others.iter().all(later)
+        let enough = flaw!(SenderIsEnough) && self.others.contains(first.node);
+        self.others.iter().all(later) || enough
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use quorate_check::{Network, Plan};
+    use quorate_check::Plan;
 
     use super::*;
     use crate::group::testing::{Trial, deliveries, users};
     use crate::testing::{feed, ignores, node, refusal};
 
     fn trial(count: usize) -> Trial<LamportOrder> {
-        let mut trial = Trial::new(count, ());
-        trial.network.fifo = true;
-        trial
-    }
-
-    fn fifo() -> Plan {
-        Plan { network: Network::Fifo, ..Plan::default() }
+        Trial::of(count, ()).fifo()
     }
 
     /// n(n-1) messages, whoever sends and how many do; with three members 2 + 2·2.
     #[test]
     fn a_multicast_is_acknowledged_by_all_to_all() {
         (1..=16).for_each(|count| trial(count).assert_published_cost());
-        let log = trial(3).run(users(3, &[1], 1));
+        let log = trial(3).sending(users(3, &[1], 1)).run();
         assert_eq!((log.count("DATA"), log.count("ACK")), (2, 4));
     }
 
     #[test]
     fn it_takes_two_delays() {
-        let log = trial(4).run(users(4, &[2], 1));
+        let log = trial(4).sending(users(4, &[2], 1)).run();
         let told = log.told_of("deliver 2:1");
         assert_eq!(told.len(), 4);
         assert!(told.iter().all(|(at, _)| *at == 3.0), "{told:?}");
@@ -306,7 +297,7 @@ mod tests {
     /// Both have time 1, so that the sender decides: everywhere, also at the other sender.
     #[test]
     fn of_two_at_the_same_time_the_one_with_the_lower_sender_goes_first() {
-        let log = trial(3).run(users(3, &[2, 3], 1));
+        let log = trial(3).sending(users(3, &[2, 3], 1)).run();
         assert_eq!(deliveries(&log, 3), [["2:1", "3:1"]; 3]);
         assert_eq!(log.report.tally("buffered").max, 2);
     }
@@ -331,20 +322,20 @@ mod tests {
     #[test]
     fn every_interleaving_holds_over_channels_that_keep_the_order() {
         let states =
-            |senders: &[u32], messages| trial(3).states(&users(3, senders, messages), &fifo());
+            |senders: &[u32], messages| trial(3).sending(users(3, senders, messages)).states();
         assert_eq!((states(&[1], 2), states(&[1, 2], 1)), (1_350, 2_754));
     }
 
     /// See *Assumptions*: an acknowledgement that overtakes a message denies it.
     #[test]
     fn channels_must_keep_the_order() {
-        let found = trial(3).violation(&users(3, &[1, 2], 1), &Plan::default());
+        let found = trial(3).sending(users(3, &[1, 2], 1)).plan(Plan::default()).violation();
         assert_eq!(found, ("total_order", 9));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
-        let catch = |mistake| trial(3).catch(mistake, &users(3, &[2, 3], 1), &fifo());
+        let catch = |mistake| trial(3).sending(users(3, &[2, 3], 1)).catch(mistake);
         assert_eq!(catch("SenderIsEnough"), ("total_order", 7));
         assert_eq!(catch("AnswerSenderOnly"), ("atomicity", 14));
     }

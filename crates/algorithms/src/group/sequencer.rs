@@ -144,11 +144,11 @@ impl Algorithm for Sequencer {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// Who multicasts a message.
+    /// The node that multicasts a message.
     pub by: By,
 }
 
-/// Who multicasts a message.
+/// The node that multicasts a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum By {
     /// Its sender; the sequencer multicasts its number.
@@ -186,7 +186,7 @@ impl Message for Msg {
 /// A member of a group with a sequencer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sequencer {
-    /// Who multicasts a message.
+    /// The node that multicasts a message.
     by: By,
     /// Who numbers. None if this node is no member.
     sequencer: Option<NodeId>,
@@ -360,7 +360,6 @@ const fn id(sender: NodeId, number: u32) -> MessageId {
 
 #[cfg(test)]
 mod tests {
-    use quorate_check::Plan;
     use quorate_sim::Slow;
 
     use super::*;
@@ -370,7 +369,7 @@ mod tests {
     const BOTH: [By; 2] = [By::Broadcast, By::Sequencer];
 
     fn trial(count: usize, by: By) -> Trial<Sequencer> {
-        Trial::new(count, Config { by })
+        Trial::of(count, Config { by })
     }
 
     /// Kaashoek and others: 2(n-1) messages by broadcast, 1 + (n-1) by way of the sequencer.
@@ -378,11 +377,11 @@ mod tests {
     fn a_multicast_costs_as_published() {
         for count in 2..=16 {
             for by in BOTH {
-                let log = trial(count, by).run(users(count, &[2], 5));
+                let log = trial(count, by).sending(users(count, &[2], 5)).run();
                 let published = Sequencer::META.costs[(by == By::Sequencer) as usize];
                 assert_eq!(log.report.messages as f64, 5.0 * (published.value)(count as f64));
                 assert_eq!(log.told_of("deliver").len(), 5 * count);
-                let log = trial(count, by).run(users(count, &[1], 5));
+                let log = trial(count, by).sending(users(count, &[1], 5)).run();
                 assert_eq!(log.report.messages, 5 * (count as u64 - 1));
             }
         }
@@ -391,7 +390,7 @@ mod tests {
     #[test]
     fn it_takes_two_delays_to_all_but_the_sequencer() {
         for by in BOTH {
-            let log = trial(4, by).run(users(4, &[3], 1));
+            let log = trial(4, by).sending(users(4, &[3], 1)).run();
             let told = log.told_of("deliver 3:1");
             assert_eq!(told, [(2.0, 1), (3.0, 2), (3.0, 3), (3.0, 4)]);
         }
@@ -403,7 +402,7 @@ mod tests {
         let mut trial = trial(3, By::Broadcast);
         trial.network.slow =
             [Slow { from: node(2), to: node(1), nth: 1, latency: units(1.5) }].into();
-        let log = trial.run(users(3, &[2, 3], 1));
+        let log = trial.sending(users(3, &[2, 3], 1)).run();
         assert_eq!((log.count("DATA"), log.count("ORDER")), (4, 4));
         assert_eq!(deliveries(&log, 3), [["3:1", "2:1"]; 3]);
     }
@@ -415,7 +414,7 @@ mod tests {
             // The first place comes to node 3 after all others.
             trial.network.slow =
                 [Slow { from: node(1), to: node(3), nth: 1, latency: units(40.0) }].into();
-            let log = trial.run(users(3, &[1, 2], 8));
+            let log = trial.sending(users(3, &[1, 2], 8)).run();
             assert_eq!(log.report.tally("buffered").max, 16);
             assert_eq!(log.told_of("deliver")[32..].len(), 16);
         }
@@ -440,17 +439,15 @@ mod tests {
     /// Places and ids are matched, so that no channel needs to keep the order.
     #[test]
     fn every_interleaving_holds_over_channels_that_keep_no_order() {
-        let states = |messages| {
-            BOTH.map(|by| trial(3, by).states(&users(3, &[2, 3], messages), &Plan::default()))
-        };
+        let states =
+            |messages| BOTH.map(|by| trial(3, by).sending(users(3, &[2, 3], messages)).states());
         assert_eq!((states(1), states(2)), ([185, 52], [134_625, 9_009]));
     }
 
     #[test]
     fn mistakes_are_caught_in_the_fewest_steps() {
         for by in BOTH {
-            let catch =
-                |mistake| trial(3, by).catch(mistake, &users(3, &[2, 3], 1), &Plan::default());
+            let catch = |mistake| trial(3, by).sending(users(3, &[2, 3], 1)).catch(mistake);
             assert_eq!(catch("SkipGaps"), ("total_order", 8));
             assert_eq!(catch("SamePlace"), ("total_order", 8));
         }

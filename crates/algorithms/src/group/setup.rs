@@ -9,7 +9,7 @@ use quorate_core::{NodeId, NodeSet, PerNode, Span, Topology};
 pub struct Setup {
     /// The group at the beginning. Other nodes may join it, or only pass messages on.
     pub members: NodeSet,
-    /// How one order for all is made, where an algorithm leaves that open.
+    /// The way in which one order for all is made, where an algorithm leaves that open.
     pub total: TotalBy,
     /// By node: its parent in the tree along which multicasts travel. The root has none.
     pub parents: Arc<PerNode<Option<NodeId>>>,

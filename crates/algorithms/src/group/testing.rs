@@ -2,87 +2,38 @@
 
 use std::vec::Vec;
 
-use quorate_check::{Outcome, Plan, Timers, check};
-use quorate_core::{Algorithm, Input, Kept, Life, NodeSet, Refusal, Scene, Span, Time, Topology};
-use quorate_sim::{Faults, Network, Partition};
+use quorate_check::{Plan, Timers};
+use quorate_core::{Algorithm, Input, Kept, Life, NodeSet, Refusal, Scene, Span, Topology};
+use quorate_sim::{Network, Partition};
 
 use super::{Command, Group, Order, Pattern, Senders, Setup, Wish};
 use crate::testing::{self, Log, feed, node, refusal, units};
 
 pub(super) use crate::faults::time;
 
-/// A group, and the network between its nodes. All are members, nobody crashes and nothing is lost,
-/// unless it is said otherwise.
-pub(super) struct Trial<A: Algorithm<Family = Group>> {
-    pub(super) scene: Scene<A>,
-    pub(super) network: Network,
-    pub(super) faults: Faults,
+/// A trial of a group. All nodes are members, and nobody sends, unless it is said otherwise.
+pub(super) type Trial<A> = testing::Trial<A, Senders>;
+
+impl<A: Algorithm<Family = Group>> testing::Wishes<A> for Senders {
+    type Users = Self;
+
+    fn users(&self, _: &Scene<A>) -> Self {
+        self.clone()
+    }
 }
 
 impl<A: Algorithm<Family = Group>> Trial<A> {
     /// So many nodes, all of which reach each other.
-    pub(super) fn new(count: usize, config: A::Config) -> Self {
-        Self::on(Topology::complete(count), config)
-    }
-
-    /// The nodes of this topology.
-    pub(super) fn on(topology: Topology, config: A::Config) -> Self {
+    pub(super) fn of(count: usize, config: A::Config) -> Self {
+        let topology = Topology::complete(count);
         let setup = Setup::along(&topology);
-        let scene = Scene::new(topology, setup, config);
-        Self { scene, network: Network::default(), faults: Faults::default() }
+        Self::new(Scene::new(topology, setup, config), users(count, &[], 0))
     }
 
-    /// Over this network.
-    pub(super) fn network(mut self, network: Network) -> Self {
-        self.network = network;
+    /// These send.
+    pub(super) fn sending(mut self, users: Senders) -> Self {
+        self.wishes = users;
         self
-    }
-
-    /// With these faults.
-    pub(super) fn faults(mut self, faults: Faults) -> Self {
-        self.faults = faults;
-        self
-    }
-
-    /// Runs to rest; everything must hold.
-    pub(super) fn run(&self, users: Senders) -> Log {
-        testing::run(&self.scene, users, &self.network, &self.faults, |_| {})
-    }
-
-    /// Runs to rest, whatever the monitor says.
-    pub(super) fn run_unjudged(&self, users: Senders) -> Log {
-        testing::run_unjudged(&self.scene, users, &self.network, &self.faults, |_| {})
-    }
-
-    /// Runs to rest with another seed than usual; everything must hold.
-    pub(super) fn run_drawn(&self, users: Senders, seed: u64) -> Log {
-        let (network, end) = (&self.network, Time(u64::MAX));
-        let log = testing::run_until(&self.scene, users, network, &self.faults, end, seed, |_| {});
-        assert!(log.report.holds(), "seed {seed}: {:?}", log.report.verdicts);
-        log
-    }
-
-    /// Explores everything; all must hold. The number of states.
-    pub(super) fn states(&self, users: &Senders, plan: &Plan) -> u64 {
-        testing::exhaust(&self.scene, users, plan)
-    }
-
-    /// Explores everything with a mistake planted: what is broken, in how many records.
-    pub(super) fn catch(
-        &self,
-        mistake: &'static str,
-        users: &Senders,
-        plan: &Plan,
-    ) -> (&'static str, usize) {
-        let (violation, records) = testing::catch(mistake, &self.scene, users, plan);
-        (violation.property, records)
-    }
-
-    /// Explores until something is broken without a mistake: what, in how many records.
-    pub(super) fn violation(&self, users: &Senders, plan: &Plan) -> (&'static str, usize) {
-        let report = check(&self.scene, users, plan, &mut |_| {});
-        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
-        (found.violation.property, found.trace.len())
     }
 
     /// A multicast, whoever sends, costs what is published first; all are delivered by all.
@@ -90,7 +41,7 @@ impl<A: Algorithm<Family = Group>> Trial<A> {
         let count = self.scene.count();
         let everybody: Vec<u32> = (1..=count as u32).collect();
         for senders in [&everybody[..], &everybody[..1]] {
-            let log = self.run(users(count, senders, 3));
+            let log = self.clone().sending(users(count, senders, 3)).run();
             let sent = 3 * senders.len();
             let published = (A::META.costs[0].value)(count as f64);
             assert_eq!(log.report.messages as f64, sent as f64 * published);

@@ -76,9 +76,9 @@
 //! A crash stops the ring: the paper forms a new one. A token that is lost costs a timeout of two
 //! rounds. Messages that are slower than the bound on delays look like lost ones, and are sent again.
 
-mod message;
 mod passing;
 mod visit;
+mod words;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
@@ -91,7 +91,7 @@ use quorate_core::{
 
 use super::{Command, Event, Group, Order, Promise, Wish};
 use crate::options::number;
-pub use message::{Content, Msg, Token};
+pub use words::{Content, Msg, Token};
 
 /// How many places beyond the last safe one a member gives.
 const WINDOW: u64 = 256;
@@ -178,7 +178,7 @@ impl Algorithm for TokenOrder {
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
-    /// How many messages a member sends before it passes the token on.
+    /// The number of messages that a member sends before it passes the token on.
     pub per_visit: u32,
 }
 

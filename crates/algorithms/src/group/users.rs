@@ -6,20 +6,20 @@ use quorate_core::{NodeId, NodeSet, PerNode, Span, Wait, Workload};
 
 use super::{Command, Event, Order, Wish};
 
-/// What the users do.
+/// A pattern: what the users do.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Pattern {
-    /// How long a sender waits before each message.
+    /// The time that a sender waits before each message.
     pub gap: Span,
     /// The orders that each sender asks for, one after the other and then from the beginning.
     pub orders: Vec<Order>,
     /// Does it ask for uniform delivery?
     pub uniform: bool,
-    /// How many of its own messages a sender may be waiting for before it sends another.
+    /// The number of its own messages that a sender may be waiting for before it sends another.
     pub ahead_max: u32,
-    /// Who joins when.
+    /// The nodes that join, and when.
     pub joins: Vec<(NodeId, Span)>,
-    /// Who leaves when.
+    /// The nodes that leave, and when.
     pub leaves: Vec<(NodeId, Span)>,
 }
 

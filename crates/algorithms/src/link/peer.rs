@@ -9,7 +9,7 @@ use quorate_core::{Life, Span, Time};
 use super::rtt::Rtt;
 use super::{Ack, Bounds};
 
-/// What a node knows of its link with one peer.
+/// A link with one peer, as a node knows it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Peer<M> {
     /// The life of the peer that this session is with: the latest one heard from, or the first.
@@ -63,7 +63,7 @@ impl<M: Clone> Sent<M> {
     }
 }
 
-/// What an acknowledgement came to.
+/// The progress that an acknowledgement has made.
 pub(super) enum Progress {
     /// It speaks of messages that were never sent.
     Nonsense,
@@ -186,7 +186,7 @@ pub(super) struct Incoming<M> {
     pub(super) owes_ack: bool,
 }
 
-/// What became of a message that arrived.
+/// The fate of a message that arrived.
 pub(super) enum Arrival {
     /// It was there before.
     Duplicate,
@@ -226,7 +226,7 @@ impl<M> Incoming<M> {
         Some(first.remove())
     }
 
-    /// What the peer is told.
+    /// The acknowledgement that the peer is told.
     pub(super) fn ack(&self) -> Ack {
         let bits = self.early.keys().map(|number| 1 << (number - self.next - 1));
         Ack { next: self.next, early: bits.fold(0, u64::bitor) }

@@ -5,7 +5,7 @@ use quorate_core::Span;
 /// The finest difference that a clock is trusted with: G of the RFC.
 const GRANULARITY: Span = Span(Span::UNIT.0 / 10);
 
-/// Where the timeout begins, and what it keeps within.
+/// The bounds of a timeout: where it begins, and what it keeps within.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Bounds {
     /// Before anything was measured.
@@ -16,7 +16,7 @@ pub struct Bounds {
     pub ceiling: Span,
 }
 
-/// What was measured of the round trips to one peer.
+/// The round trips to one peer, as far as they were measured.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Rtt {
     /// None before the first measurement.

@@ -78,6 +78,24 @@ impl<A: Algorithm, W: Wishes<A>> Trial<A, W> {
         self
     }
 
+    /// Over this network.
+    pub(crate) fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// With these faults.
+    pub(crate) fn faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// With another seed than usual.
+    pub(crate) fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
     /// A node crashes, after so many units.
     pub(crate) fn crash(mut self, number: u32, after: f64) -> Self {
         self.faults.crashes.push(Crash { node: node(number), at: Time::ZERO + units(after) });
@@ -188,6 +206,14 @@ impl<A: Algorithm, W: Wishes<A>> Trial<A, W> {
         let Self { scene, plan, .. } = self;
         let (violation, records) = super::catch(mistake, scene, &self.users(), plan);
         (violation.property, records)
+    }
+
+    /// The property that can be violated without a mistake, and the length of the shortest run that
+    /// shows it.
+    pub(crate) fn violation(&self) -> (&'static str, usize) {
+        let report = self.check();
+        let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
+        (found.violation.property, found.trace.len())
     }
 
     /// A node before its start.

@@ -51,17 +51,17 @@ impl History {
         self.squares += square(gap);
     }
 
-    /// How many gaps are remembered.
+    /// The number of gaps that are remembered.
     pub(super) fn len(&self) -> usize {
         self.gaps.len()
     }
 
-    /// When the last beat came.
+    /// The time of the last beat.
     pub(super) const fn last(&self) -> Option<Time> {
         self.last
     }
 
-    /// How long a gap is on average.
+    /// The mean length of a gap.
     pub(super) fn mean(&self) -> Span {
         Span(self.sum / self.gaps.len() as u64)
     }

@@ -15,7 +15,7 @@ pub(super) struct Edges {
     open: u32,
 }
 
-/// What is known of an edge.
+/// An edge, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Edge {
     /// The last explorer that was sent there.
@@ -48,7 +48,7 @@ impl Edges {
         self.links.note(to)
     }
 
-    /// Where the parent is.
+    /// The parent; none at the root of a tree.
     pub(super) const fn parent(&self) -> Option<NodeId> {
         self.parent
     }

@@ -4,13 +4,13 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-use quorate_check::Plan;
+use quorate_check::{Network as Order, Plan};
 use quorate_core::{Span, Topology};
 use quorate_sim::topology::{self, Named};
 use quorate_sim::{Draw, Latency};
 
 use super::*;
-use crate::election::testing::{Trial, fifo, leaders, named};
+use crate::election::testing::{Trial, leaders, named};
 use crate::testing::Log;
 
 const RELAY: Config = Config { wake: Wake::Relay, inform: false, rule: Rule::Corrected };
@@ -88,7 +88,7 @@ fn counterexample(config: Config) -> Log {
     let topology = topology::read(COUNTEREXAMPLE, None).unwrap();
     let mut trial = trial(topology, config, &[1, 3, 5]);
     trial.network.latency = Latency::Constant(Span::UNIT).with_table("5 4 2\n2 4 3").unwrap();
-    trial.run_unjudged()
+    trial.run_unjudged(|_| {})
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn random(seed: u64, wake: Wake, rule: Rule, fifo: bool) -> (bool, String) {
     let config = Config { wake, inform: true, rule };
     let mut trial = trial(topology, config, &starters).latency("uniform:0.1..3");
     trial.network.fifo = fifo;
-    let log = trial.run_unjudged();
+    let log = trial.run_unjudged(|_| {});
     let leaders = leaders(&log);
     let best = match wake {
         Wake::Relay => *starters.iter().max().unwrap(),
@@ -175,10 +175,10 @@ fn the_literal_rule_fails_on_many_random_graphs() {
 #[test]
 fn every_interleaving_holds_also_with_a_message_twice() {
     let twice = Plan { duplicates: 1, ..Plan::default() };
-    let fifo = fifo();
+    let fifo = Plan { network: Order::Fifo, ..Plan::default() };
     let states = |topology, wake, starters: &[u32], plan: &Plan| {
         let config = Config { wake, inform: true, rule: Rule::Corrected };
-        trial(topology, config, starters).states(plan)
+        trial(topology, config, starters).plan(plan.clone()).states()
     };
     let ring = || named(&Named::TwoWayRing, 4);
     let found = [
@@ -197,7 +197,7 @@ fn every_interleaving_holds_also_with_a_message_twice() {
 fn mistakes_are_caught_in_the_fewest_steps() {
     let catch = |mistake, topology, starters: &[u32], config, duplicates| {
         let plan = Plan { duplicates, ..Plan::default() };
-        trial(topology, config, starters).catch(mistake, &plan)
+        trial(topology, config, starters).plan(plan).catch(mistake)
     };
     let path = || named(&Named::Path, 4);
     let all = [1, 2, 3, 4];

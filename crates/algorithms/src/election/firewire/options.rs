@@ -65,7 +65,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
-    /// Who is the root if two ask each other.
+    /// The way to a root where two ask each other.
     pub contention: Contention,
     /// The short wait; fitting the network if not given.
     pub fast: Option<Window>,
@@ -73,13 +73,13 @@ pub struct Config {
     pub slow: Option<Window>,
     /// The probability of the short wait.
     pub coin: Chance,
-    /// When the rules are applied.
+    /// The moment at which the rules are applied.
     pub evaluate: Evaluate,
     /// Is the first bus reset *not* passed on, because everybody notices it?
     pub silent: bool,
     /// Does the root tell everybody?
     pub announce: bool,
-    /// When a node takes it that there is a cycle; fitting the network if not given.
+    /// The time after which there must be a cycle; fitting the network if not given.
     pub loop_timeout: Option<Span>,
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Rules {
     pub(super) loop_timeout: Span,
 }
 
-/// Who is the root if two ask each other.
+/// The way to a root where two ask each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Contention {
     /// Whoever still waits when the other asks again; how long is a matter of luck.
@@ -106,7 +106,7 @@ pub enum Contention {
     Id,
 }
 
-/// When the rules are applied.
+/// The moment at which the rules are applied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Evaluate {
     /// After all messages of an instant.
@@ -116,7 +116,7 @@ pub enum Evaluate {
     AtOnce,
 }
 
-/// From when to when, both included.
+/// A window of time, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Window {
     /// The shortest wait.
@@ -128,9 +128,9 @@ pub struct Window {
 /// A probability, as a fraction between 0 and 1. Invariant: `0 < hits < of`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Chance {
-    /// In so many cases
+    /// The number of hits.
     pub hits: u32,
-    /// of so many.
+    /// The number of cases.
     pub of: u32,
 }
 

@@ -5,10 +5,10 @@ use std::vec::Vec;
 use quorate_check::{Plan, Start};
 use quorate_core::Topology;
 use quorate_sim::topology::Named;
-use quorate_sim::{Faults, Latency, World};
+use quorate_sim::{Faults, Latency};
 
 use super::*;
-use crate::election::testing::{Trial, counts};
+use crate::election::testing::Trial;
 use crate::faults::crashes_and_returns;
 use crate::testing::{Log, node, units};
 
@@ -51,21 +51,21 @@ fn parents(log: &Log) -> Vec<(u32, u32)> {
 fn the_centre_of_a_star_waits_for_all_of_an_instant() {
     let star = [(1, 2), (1, 3), (1, 4), (1, 5)];
     let batch = graph(5, &star, BY_ID).run();
-    assert_eq!((counts(&batch, KINDS), batch.report.messages), ([4, 4], 8));
+    assert_eq!((batch.counts(KINDS), batch.report.messages), ([4, 4], 8));
     assert_eq!(batch.told_of("Leading"), [(1.0, 1)]);
     let hasty = graph(5, &star, Config { evaluate: Evaluate::AtOnce, ..BY_ID }).run();
-    assert_eq!((counts(&hasty, KINDS), hasty.report.messages), ([5, 4], 9));
+    assert_eq!((hasty.counts(KINDS), hasty.report.messages), ([5, 4], 9));
     assert_eq!(hasty.told_of("Leading"), [(2.0, 5)]);
 }
 
 #[test]
 fn the_two_in_the_middle_of_a_path_contend() {
     let log = named("path", 4, BY_ID).run();
-    assert_eq!((counts(&log, KINDS), log.report.messages), ([4, 3], 7));
+    assert_eq!((log.counts(KINDS), log.report.messages), ([4, 3], 7));
     assert_eq!(log.told_of("Leading"), [(2.0, 3)]);
     assert_eq!(parents(&log), [(1, 2), (2, 3), (4, 3)]);
     let two = named("path", 2, BY_ID).run();
-    assert_eq!((counts(&two, KINDS), two.told_of("Leading")), ([2, 1], [(1.0, 2)].into()));
+    assert_eq!((two.counts(KINDS), two.told_of("Leading")), ([2, 1], [(1.0, 2)].into()));
     let one = named("path", 1, BY_ID).run();
     assert_eq!((one.report.messages, one.told_of("Leading")), (0, [(0.0, 1)].into()));
 }
@@ -113,15 +113,13 @@ fn one_node_that_asks_wakes_all_others_and_the_root_tells_them() {
 /// The means of many contentions between two nodes: rounds, and nanoseconds from the first
 /// collision until the loser has a parent.
 fn contentions(config: Config, delay: u64, seeds: u64) -> (f64, f64) {
-    let Trial { mut scene, users, mut network, faults } = named("path", 2, config);
-    scene.setup.delay_max = Span(delay);
-    FireWire::admit(&scene).unwrap();
-    network.latency = Latency::Constant(Span(delay));
+    let mut trial = named("path", 2, config);
+    trial.scene.setup.delay_max = Span(delay);
+    FireWire::admit(&trial.scene).unwrap();
+    trial.network.latency = Latency::Constant(Span(delay));
     let (mut rounds, mut time) = (0, 0);
     for seed in 0..seeds {
-        let mut world = World::new(&scene, users.clone(), (), &network, &faults, seed);
-        world.run_to_rest();
-        let report = world.finish().0;
+        let report = trial.simulate(seed);
         assert!(report.holds());
         rounds += (report.messages - 2) / 2;
         time += report.end.0 - delay;
@@ -176,7 +174,7 @@ fn the_expected_time_is_that_of_prisms_model_when_all_waits_are_the_longest() {
 #[test]
 fn a_cycle_is_reported_and_not_waited_for() {
     let links = [(1, 2), (2, 3), (3, 4), (4, 1), (4, 5), (5, 6)];
-    let log = graph(6, &links, BY_COIN).run_unjudged();
+    let log = graph(6, &links, BY_COIN).run_unjudged(|_| {});
     // Twice the diameter, which is taken to be 5, and two.
     assert_eq!(log.told_of("Leaderless"), [1, 2, 3, 4].map(|node| (12.0, node)));
     assert_eq!(log.told.len(), 4 + 1, "node 6 has a parent, node 5 has not");
@@ -190,7 +188,7 @@ fn whatever_is_plugged_or_unplugged_resets_the_bus() {
     let faults = crashes_and_returns(&[(4, 50.0), (1, 100.0)], &[(1, 150.0), (4, 200.0)]);
     let faults = Faults { detection: Some(units(2.0)), ..faults };
     let config = Config { silent: false, announce: true, ..BY_ID };
-    let log = named("path", 4, config).faults(&faults).run();
+    let log = named("path", 4, config).faults(faults.clone()).run();
     assert_eq!(log.told_of("Leading"), [(2.0, 3), (54.0, 1), (103.0, 3), (154.0, 2), (205.0, 2)]);
     // Whoever had been told of a leader hears that it is none any more; newcomers were not.
     assert_eq!(log.told_of("Leaderless").len(), 3 + 2 + 2 + 3);
@@ -206,7 +204,7 @@ fn a_bus_that_is_cut_has_two_roots_until_it_is_mended() {
     let run = |mended: &[_]| {
         let faults = crashes_and_returns(&[(4, 50.0)], mended);
         let faults = Faults { detection: Some(units(2.0)), ..faults };
-        named("path", 7, config).faults(&faults).run_unjudged()
+        named("path", 7, config).faults(faults.clone()).run_unjudged(|_| {})
     };
     let (cut, mended) = (run(&[]), run(&[(4, 100.0)]));
     assert_eq!(cut.told_of("Leading"), [(3.0, 4), (54.0, 1), (54.0, 7)]);
@@ -238,7 +236,7 @@ fn options_are_read_and_what_makes_no_sense_is_said() {
 #[test]
 fn every_interleaving_holds() {
     let states = |name, count, config, starters: &[u32], plan| {
-        named(name, count, config).started_by(starters).states(&plan)
+        named(name, count, config).started_by(starters).plan(plan).states()
     };
     let started = || Plan { start: Start::Started, ..Plan::default() };
     assert_eq!(states("path", 6, BY_COIN, &[1, 2, 3, 4, 5, 6], started()), 2_160);
@@ -256,13 +254,16 @@ fn every_interleaving_holds() {
 fn a_detector_that_is_late_can_make_two_roots_for_a_while() {
     let config = Config { silent: false, ..BY_COIN };
     let plan = Plan { crashes: 1, recoveries: 1, ..Plan::default() };
-    assert_eq!(named("path", 2, config).started_by(&[1]).violation(&plan), ("uniqueness", 11));
+    assert_eq!(
+        named("path", 2, config).started_by(&[1]).plan(plan).violation(),
+        ("uniqueness", 11)
+    );
 }
 
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
     let catch = |mistake, config, starters: &[u32]| {
-        named("path", 3, config).started_by(starters).catch(mistake, &Plan::default())
+        named("path", 3, config).started_by(starters).catch(mistake)
     };
     let woken = Config { silent: false, ..BY_ID };
     assert_eq!(catch("EarlyRoot", BY_COIN, &[1, 2, 3]), ("uniqueness", 7));

@@ -19,7 +19,7 @@ fn elect(links: &str, config: Config, starter: u32) -> Log {
 /// The same nodes, starters and edges with either kind of marks.
 fn random(seed: u64, drawn: &Drawn, config: Config) -> Trial<GraphDfs> {
     let graph = Named::Random(3.0).build(drawn.ids.len(), seed).unwrap();
-    Trial::new(graph, &drawn.ids, config).started_by(&drawn.starters)
+    Trial::on(graph, &drawn.ids, config).started_by(&drawn.starters)
 }
 
 /// Messages of the walk, without the information.
@@ -46,7 +46,7 @@ fn the_examples() {
 fn the_first_return_is_too_early() {
     let config = Config { end: End::FirstReturn, ..LIST };
     let trial = Trial::<GraphDfs>::ascending(named(&Named::Path, 3), config).started_by(&[2]);
-    let log = trial.run_unjudged();
+    let log = trial.run_unjudged(|_| {});
     assert_eq!(log.sent, ["TOKEN 2>1", "RETURN 1>2", "INFO 2>1"]);
     assert_eq!(log.told_of("Leading"), [(2.0, 2)]);
     assert!(!log.report.holds(), "node 3 is never told");
@@ -85,8 +85,8 @@ fn several_starters_find_the_same_leader_under_any_latency() {
 #[test]
 fn every_interleaving_holds_also_with_a_message_twice() {
     let states = |topology: Topology, config, starters: &[u32]| {
-        let trial = Trial::<GraphDfs>::new(topology, &[2, 4, 1, 3], config).started_by(starters);
-        trial.states(&Plan { duplicates: 1, ..Plan::default() })
+        let trial = Trial::<GraphDfs>::on(topology, &[2, 4, 1, 3], config).started_by(starters);
+        trial.plan(Plan { duplicates: 1, ..Plan::default() }).states()
     };
     let found = [LIST, EDGES].map(|config| {
         [
@@ -101,8 +101,8 @@ fn every_interleaving_holds_also_with_a_message_twice() {
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
     let catch = |mistake, topology: Topology, ids: &[u32], starters: &[u32]| {
-        let trial = Trial::<GraphDfs>::new(topology, ids, EDGES).started_by(starters);
-        trial.catch(mistake, &Plan::default())
+        let trial = Trial::<GraphDfs>::on(topology, ids, EDGES).started_by(starters);
+        trial.catch(mistake)
     };
     let found = [
         catch("NobodyKills", named(&Named::Path, 3), &[3, 1, 2], &[1, 3]),

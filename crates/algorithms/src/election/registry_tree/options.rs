@@ -27,9 +27,9 @@ pub(super) const SPECS: &[OptionSpec] = &[
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
-    /// Which of several candidates with the same level.
+    /// The choice among several candidates with the same level.
     pub ties: Ties,
-    /// How many addresses the registry gives. Invariant: not 0.
+    /// The number of addresses that the registry gives. Invariant: not 0.
     pub offers: u32,
     /// Does the registry name the first member root, not the best one?
     pub first: bool,
@@ -60,7 +60,7 @@ impl Default for Config {
     }
 }
 
-/// Which of several candidates with the same level becomes the parent.
+/// The choice among several candidates with the same level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ties {
     /// The last one.

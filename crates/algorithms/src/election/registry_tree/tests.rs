@@ -3,7 +3,6 @@
 use std::format;
 use std::vec::Vec;
 
-use quorate_check::Plan;
 use quorate_core::{Effect, Input, Time, Topology};
 use quorate_sim::{Draw, Faults, Report, World};
 
@@ -73,7 +72,7 @@ fn the_registry_can_name_the_first_member_instead() {
 
 /// Runs to the end, and takes the tree of the living.
 fn tree(trial: Trial<RegistryTree>, seed: u64) -> (Tree, Report) {
-    let Trial { scene, users, network, faults } = trial;
+    let Trial { scene, wishes: users, network, faults, .. } = trial;
     let mut world = World::new(&scene, users, (), &network, &faults, seed);
     world.run_to_rest();
     let dead: Vec<_> = faults.crashes.iter().map(|crash| crash.node).collect();
@@ -110,7 +109,7 @@ fn turmoil(seed: u64) -> (Tree, Report) {
     let returns: Vec<_> = crashes.iter().take(count / 6).map(back).collect();
     let faults = crashes_and_returns(&crashes, &returns);
     let faults = Faults { detection: Some(units(2.0)), ..faults };
-    let trial = trial(count, 1 + seed as u32 % 3).latency("uniform:0.1..3").faults(&faults);
+    let trial = trial(count, 1 + seed as u32 % 3).latency("uniform:0.1..3").faults(faults.clone());
     tree(trial, seed)
 }
 
@@ -138,16 +137,15 @@ fn a_parent_of_any_level_can_make_a_circle() {
 fn the_next_best_takes_over_from_a_lost_root() {
     let faults = crashes_and_returns(&[(8, 50.0), (7, 100.0)], &[(8, 150.0)]);
     let faults = Faults { detection: Some(units(2.0)), ..faults };
-    let log = trial(8, 3).started_by(&[3]).faults(&faults).run();
+    let log = trial(8, 3).started_by(&[3]).faults(faults.clone()).run();
     assert_eq!(log.told_of("Leading"), [(2.0, 8), (53.0, 7), (103.0, 6)]);
     assert_eq!(log.told.last().unwrap().2, "Following(6)", "who is back does not take over");
 }
 
 #[test]
 fn every_interleaving_holds() {
-    let states = |count, offers, starters: &[u32]| {
-        trial(count, offers).started_by(starters).states(&Plan::default())
-    };
+    let states =
+        |count, offers, starters: &[u32]| trial(count, offers).started_by(starters).states();
     assert_eq!(states(3, ALL, &[1, 2, 3]), 5_388);
     assert_eq!(states(3, 1, &[1, 2, 3]), 6_436);
     assert_eq!(states(4, 1, &[2]), 14_266);
@@ -156,7 +154,7 @@ fn every_interleaving_holds() {
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
     let trial = trial(3, ALL).started_by(&[2]);
-    let catch = |mistake| trial.catch(mistake, &Plan::default());
+    let catch = |mistake| trial.catch(mistake);
     assert_eq!(catch("MinusOne"), ("uniqueness", 8));
     assert_eq!(catch("TellOne"), ("termination", 13));
 }

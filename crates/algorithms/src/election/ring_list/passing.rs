@@ -3,14 +3,14 @@
 use quorate_core::{Ctx, NodeId};
 
 use super::RingList;
-use super::wire::{Msg, Round, Stage, Timer};
+use super::words::{Msg, Round, Stage, Timer};
 
 /// A message on its way to the next node alive.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Parcel {
-    /// To whom it was sent last: so many places after the sender.
+    /// The place of its last receiver, so far after the sender.
     ahead: u32,
-    /// What.
+    /// The message.
     msg: Msg,
 }
 
@@ -31,7 +31,7 @@ impl RingList {
         self.unacknowledged.insert(place, Parcel { ahead, msg });
     }
 
-    /// What it sent has arrived.
+    /// A message that it sent has arrived.
     pub(super) fn sent(
         &mut self,
         cx: &mut Ctx<'_, Self>,

@@ -12,12 +12,12 @@ use crate::group::testing::{Trial, bad_network, burst, cut, quiet, senders, wish
 use crate::testing::{Log, feed, ignores, node, units};
 
 fn trial(count: usize, config: Config) -> Trial<AckMulticast> {
-    Trial::new(count, config)
+    Trial::of(count, config)
 }
 
 /// Node 1 sends so many messages, at 1.5, 3, 4.5 and so on.
 fn run(count: usize, messages: u32, network: Network) -> Log {
-    trial(count, Config::default()).network(network).run(senders(count, 1, messages))
+    trial(count, Config::default()).network(network).sending(senders(count, 1, messages)).run()
 }
 
 fn counts(log: &Log) -> [u64; 3] {
@@ -45,7 +45,7 @@ fn a_message_costs_one_multicast_and_an_ack_from_everybody() {
 /// All send at once: each stream is a stream of its own.
 #[test]
 fn several_senders_do_not_disturb_each_other() {
-    let log = trial(5, Config::default()).run(senders(5, 5, 4));
+    let log = trial(5, Config::default()).sending(senders(5, 5, 4)).run();
     assert_eq!(counts(&log), [5 * 4 * 4, 5 * 4 * 4, 0]);
     assert_eq!(log.told.len(), 5 * 4 * 5);
 }
@@ -96,7 +96,7 @@ fn any_unit_may_be_lost() {
 /// Retries after 2.1, 4.2 and 8.4 and then no more: 16.8 later node 3 is suspected, and left out.
 #[test]
 fn a_silent_receiver_is_suspected() {
-    let log = trial(3, patient(3)).faults(crashes(&[(3, 0.0)])).run(senders(3, 1, 1));
+    let log = trial(3, patient(3)).faults(crashes(&[(3, 0.0)])).sending(senders(3, 1, 1)).run();
     assert_eq!(counts(&log), [2, 1, 3]);
     assert_eq!(log.report.end.in_units(), 1.5 + 2.1 + 4.2 + 8.4 + 16.8);
 }
@@ -104,7 +104,7 @@ fn a_silent_receiver_is_suspected() {
 /// Four messages are in the window; the others wait until the first are stable, at 2.
 #[test]
 fn what_has_no_room_in_the_window_waits() {
-    let log = trial(3, Config { window: 4, ..Config::default() }).run(burst(3, 1, 8));
+    let log = trial(3, Config { window: 4, ..Config::default() }).sending(burst(3, 1, 8)).run();
     let mine: Vec<f64> =
         log.told_of("deliver").iter().filter(|(_, node)| *node == 1).map(|(at, _)| *at).collect();
     assert_eq!(mine, [0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0]);
@@ -161,7 +161,7 @@ fn random_runs_survive_a_bad_network() {
     for seed in 0..200 {
         let count = 2 + seed as usize % 6;
         let trial = trial(count, patient(30)).network(bad_network());
-        let log = trial.run_drawn(senders(count, count, 5), seed);
+        let log = trial.sending(senders(count, count, 5)).seed(seed).run();
         assert_eq!(log.told.len(), 5 * count * count);
     }
 }
@@ -173,7 +173,7 @@ fn patient(retries: u32) -> Config {
 #[test]
 fn every_interleaving_holds() {
     let states = |senders_count, messages, plan: &Plan, config| {
-        trial(3, config).states(&senders(3, senders_count, messages), plan)
+        trial(3, config).sending(senders(3, senders_count, messages)).plan(plan.clone()).states()
     };
     let counts = [
         states(1, 2, &quiet(1, 1), patient(1)),
@@ -198,7 +198,8 @@ fn with_unbounded_delays_a_suspicion_can_be_wrong() {
 
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
-    let catch = |mistake| trial(3, patient(1)).catch(mistake, &senders(3, 1, 2), &quiet(1, 0));
+    let catch =
+        |mistake| trial(3, patient(1)).sending(senders(3, 1, 2)).plan(quiet(1, 0)).catch(mistake);
     let caught = ["DeliverEarly", "StableAtFirstAck", "ConfirmOnce"].map(catch);
     assert_eq!(caught, [("atomicity", 14), ("atomicity", 13), ("atomicity", 15)]);
 }

@@ -20,22 +20,22 @@ pub enum Msg {
     In(ViewId, Inside),
 }
 
-/// Whom a node reaches: all that it does not take for dead. Nobody, if it takes no part.
+/// The reach of a node: all that it does not take for dead. Nobody, if it takes no part.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Reach {
-    /// In which of its lives it said so, and how often it had said something else in that before.
+    /// The life in which it said so, and how often it had said something else in that before.
     /// The larger one is the later one.
     pub word: (Life, u32),
-    /// Whom.
+    /// The nodes that it reaches.
     pub nodes: NodeSet,
 }
 
-/// With whom a node wants to be.
+/// A wish of a node: with whom it wants to be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Join {
-    /// With whom, including itself.
+    /// The nodes that it wants to be with, including itself.
     pub with: NodeSet,
     /// The last configuration that it agreed to.
     pub used: ViewId,
@@ -45,13 +45,13 @@ pub struct Join {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Roster {
-    /// Its number, which no other configuration has.
+    /// The number, which no other configuration has.
     pub id: ViewId,
-    /// Who belongs to it.
+    /// The members.
     pub members: NodeSet,
 }
 
-/// What is sent about a configuration.
+/// A message about a configuration.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Inside {
@@ -71,9 +71,9 @@ pub enum Inside {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Unit {
-    /// When it was sent, by its sender's clock.
+    /// The time of sending, by its sender's clock.
     pub time: u64,
-    /// What its user wishes.
+    /// The wish of its user.
     pub wish: Wish,
     /// By rank, how much of each stream its sender had delivered before.
     pub after: Vec<u64>,
@@ -83,13 +83,13 @@ pub struct Unit {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Past {
-    /// Which one.
+    /// The number of the configuration.
     pub id: ViewId,
-    /// What is known about it.
+    /// The knowledge about it.
     pub known: Known,
 }
 
-/// What a member knows about what the others know.
+/// The knowledge of a member about what the others know.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Known {

@@ -60,7 +60,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
 pub struct Config {
     /// After a pause, does a sender say how far it has come?
     pub heartbeat: bool,
-    /// How often a sender says that it has come to the end.
+    /// The number of times that a sender says that it has come to the end.
     pub stops: u32,
     /// How long after its last unit a sender says so; two of the network's delays if not given.
     pub pause: Option<Span>,
@@ -78,20 +78,23 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            heartbeat: true,
-            stops: 3,
-            pause: None,
-            pause_max: None,
-            repair_all: false,
-            timeout: None,
-            retries: 10,
-            window: 64,
-        }
+        Self::USUAL
     }
 }
 
 impl Config {
+    /// The options as usual.
+    pub(super) const USUAL: Self = Self {
+        heartbeat: true,
+        stops: 3,
+        pause: None,
+        pause_max: None,
+        repair_all: false,
+        timeout: None,
+        retries: 10,
+        window: 64,
+    };
+
     /// Reads the options.
     pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
         let default = Self::default();

@@ -12,16 +12,7 @@ use crate::group::testing::{Trial, bad_network, burst, cut, parted, quiet, sende
 use crate::testing::{Log, feed, ignores, node, units};
 
 /// Neither heartbeat nor stop signal.
-const PLAIN: Config = Config {
-    heartbeat: false,
-    stops: 0,
-    pause: None,
-    pause_max: None,
-    repair_all: false,
-    timeout: None,
-    retries: 10,
-    window: 64,
-};
+const PLAIN: Config = Config { heartbeat: false, stops: 0, ..Config::USUAL };
 /// One stop signal.
 const STOP: Config = Config { stops: 1, ..PLAIN };
 /// Two heartbeats.
@@ -29,12 +20,12 @@ const HEARTBEAT: Config =
     Config { heartbeat: true, pause: Some(Span(2)), pause_max: Some(Span(4)), ..PLAIN };
 
 fn trial(count: usize, config: Config) -> Trial<NackMulticast> {
-    Trial::new(count, config)
+    Trial::of(count, config)
 }
 
 /// Node 1 sends so many messages, at 1.5, 3, 4.5 and so on. What the monitors say, counts.
 fn run(count: usize, config: Config, messages: u32, network: Network) -> Log {
-    trial(count, config).network(network).run(senders(count, 1, messages))
+    trial(count, config).network(network).sending(senders(count, 1, messages)).run()
 }
 
 /// What the monitors say, in full.
@@ -91,7 +82,7 @@ fn a_gap_is_noticed_by_the_next_unit() {
 #[test]
 fn a_lost_tail_is_never_noticed() {
     let trial = trial(2, PLAIN).network(cut(&[(1, 2, 4.5), (1, 2, 10.5)]));
-    let log = trial.run_unjudged(senders(2, 1, 7));
+    let log = trial.sending(senders(2, 1, 7)).run_unjudged(|_| {});
     assert_eq!(counts(&log), [7, 1, 1, 0, 0]);
     assert_eq!(violations(&log), ["atomicity: node 1 has delivered 1:7, node 2 never will"]);
 }
@@ -146,7 +137,7 @@ fn each_gap_is_asked_for_by_each_receiver() {
 #[test]
 fn a_silent_sender_is_given_up() {
     let trial = trial(3, Config { retries: 3, ..PLAIN }).network(cut(&[(1, 2, 4.5)]));
-    let log = trial.faults(crashes(&[(1, 7.5)])).run_unjudged(senders(3, 1, 4));
+    let log = trial.faults(crashes(&[(1, 7.5)])).sending(senders(3, 1, 4)).run_unjudged(|_| {});
     assert_eq!(counts(&log), [8, 4, 0, 0, 0]);
     assert_eq!(log.report.end.in_units(), 7.0 + 2.1 + 4.2 + 8.4 + 16.8);
     assert_eq!(violations(&log), ["atomicity: node 3 has delivered 1:3, node 2 never will"]);
@@ -157,7 +148,7 @@ fn a_silent_sender_is_given_up() {
 fn what_is_not_kept_is_lost() {
     let mut trial = trial(2, Config { window: 4, ..STOP });
     trial.network.partitions = [parted(&[&[1], &[2]], 0.0, 9.5)].into();
-    let log = trial.run_unjudged(senders(2, 1, 10));
+    let log = trial.sending(senders(2, 1, 10)).run_unjudged(|_| {});
     assert_eq!(log.report.tally("repair").sum, 0);
     assert_eq!(log.report.tally("buffered").max, 4);
     assert_eq!(log.report.violations().next().unwrap().1.property, "atomicity");
@@ -165,7 +156,7 @@ fn what_is_not_kept_is_lost() {
 
 #[test]
 fn several_senders_do_not_disturb_each_other() {
-    let log = trial(5, PLAIN).run(burst(5, 5, 4));
+    let log = trial(5, PLAIN).sending(burst(5, 5, 4)).run();
     assert_eq!(counts(&log), [5 * 4 * 4, 0, 0, 0, 0]);
     assert_eq!(log.told.len(), 5 * 4 * 5);
 }
@@ -221,7 +212,7 @@ fn random_runs_survive_a_bad_network() {
     for seed in 0..200 {
         let count = 2 + seed as usize % 6;
         let trial = trial(count, config).network(bad_network());
-        let log = trial.run_drawn(senders(count, count, 5), seed);
+        let log = trial.sending(senders(count, count, 5)).seed(seed).run();
         assert_eq!(log.told.len(), 5 * count * count);
     }
 }
@@ -230,7 +221,7 @@ fn random_runs_survive_a_bad_network() {
 fn every_interleaving_holds() {
     let states = |config, senders_count, messages, plan: &Plan| {
         let trial = trial(3, Config { retries: 1, ..config });
-        trial.states(&senders(3, senders_count, messages), plan)
+        trial.sending(senders(3, senders_count, messages)).plan(plan.clone()).states()
     };
     let two_stops = Config { stops: 2, ..PLAIN };
     let counts = [
@@ -259,7 +250,7 @@ fn one_loss_more_than_signals_is_too_many() {
 fn mistakes_are_caught_in_the_fewest_steps() {
     let catch = |mistake, config, losses| {
         let trial = trial(3, Config { retries: 1, ..config });
-        trial.catch(mistake, &senders(3, 1, 2), &quiet(losses, 0))
+        trial.sending(senders(3, 1, 2)).plan(quiet(losses, 0)).catch(mistake)
     };
     let caught = [
         catch("DeliverEarly", PLAIN, 0),

@@ -5,23 +5,23 @@ use quorate_core::{Ctx, NodeId, Span, Time};
 use super::stream::Standing;
 use super::{MessageId, Msg, Request, Srm, Timer, named};
 
-/// Here it is again.
+/// A repair: here the unit is again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Repair {
-    /// What was missing.
+    /// The unit that was missing.
     pub unit: MessageId,
-    /// Who answers.
+    /// The answerer.
     pub answerer: NodeId,
-    /// Whom it answers.
+    /// The asker that it answers.
     pub asker: NodeId,
-    /// How far away that one is from it.
+    /// The distance between the two.
     pub distance: Span,
-    /// It answers a request of the first round.
+    /// Does it answer a request of the first round?
     pub first: bool,
 }
 
-/// What is done about requests for a unit that is there.
+/// An answer, given or to come, to requests for a unit that is there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Answer {
     /// It will be repeated, unless somebody else does it first. Invariant: the repair timer is set.

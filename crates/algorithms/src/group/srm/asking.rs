@@ -5,17 +5,17 @@ use quorate_core::{Ctx, NodeId, Span};
 use super::stream::{Phase, Standing};
 use super::{MessageId, Msg, Srm, Timer, named};
 
-/// Who has this?
+/// A request: who has this unit?
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Request {
-    /// What is missing.
+    /// The unit that is missing.
     pub unit: MessageId,
-    /// Who asks.
+    /// The asker.
     pub asker: NodeId,
-    /// How far away it is from the source.
+    /// The distance of the asker from the source.
     pub distance: Span,
-    /// It has neither asked nor backed off before.
+    /// Is this the first round, in which the asker has neither asked nor backed off before?
     pub first: bool,
 }
 

@@ -9,17 +9,17 @@ use quorate_core::{Ctx, NodeId, PerNode, Span, Time};
 use super::stream::Standing;
 use super::{MessageId, Msg, Srm, Timer};
 
-/// What a member says of itself now and then.
+/// A session message: what a member says of itself now and then.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Session {
-    /// Who says it.
+    /// The member that says it.
     pub member: NodeId,
-    /// When, by its own clock.
+    /// The time of sending, by its own clock.
     pub sent: Time,
     /// The highest number that it has heard of, by source.
     pub tops: Vec<(NodeId, u32)>,
-    /// What it last heard of others.
+    /// The last session messages of others.
     pub echoes: Vec<Echo>,
 }
 
@@ -27,15 +27,15 @@ pub struct Session {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Echo {
-    /// Whose it was.
+    /// The member that had sent it.
     pub member: NodeId,
-    /// When it was sent, by that member's clock.
+    /// The time of sending, by that member's clock.
     pub sent: Time,
-    /// How long ago it was heard.
+    /// The time since it was heard.
     pub held: Span,
 }
 
-/// How far away others are: the time that a message takes, one way.
+/// The distances of others: the time that a message takes, one way.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Distances {
     /// So many hops along the tree, each of this length.
@@ -58,7 +58,7 @@ pub(super) enum Distances {
 const NEAREST_PART: u64 = 16;
 
 impl Distances {
-    /// From one member to another.
+    /// The distance from one member to another.
     pub(super) fn between(&self, me: NodeId, other: NodeId) -> Span {
         let distance = match self {
             Self::Given { parents, hop } => hop.times(hops(parents, me, other)),

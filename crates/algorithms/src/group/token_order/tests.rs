@@ -12,10 +12,10 @@ use crate::faults::time;
 use crate::flaw;
 use crate::group::testing::{Trial, deliveries, quiet, users, wish};
 use crate::group::{MessageId, Pattern, Senders};
-use crate::testing::{feed, ignores, node, refusal, run_until, units};
+use crate::testing::{feed, ignores, node, refusal, units};
 
 fn trial(count: usize, per_visit: u32) -> Trial<TokenOrder> {
-    Trial::new(count, Config { per_visit })
+    Trial::of(count, Config { per_visit })
 }
 
 /// Users of which all send so many messages, as fast as they can.
@@ -28,7 +28,7 @@ fn eager(count: usize, messages: u32) -> Senders {
 #[test]
 fn one_multicast_in_a_ring_at_rest_costs_four_messages_per_member() {
     for count in 2..=16 {
-        let log = trial(count, 1).run(users(count, &[1], 1));
+        let log = trial(count, 1).sending(users(count, &[1], 1)).run();
         let costs = TokenOrder::META.costs.iter().map(|cost| (cost.value)(count as f64));
         let measured = [log.count("DATA"), log.report.messages].map(|messages| messages as f64);
         assert!(costs.eq(measured), "{measured:?}");
@@ -43,7 +43,7 @@ fn one_multicast_in_a_ring_at_rest_costs_four_messages_per_member() {
 #[test]
 fn under_load_a_multicast_costs_one_token_more_than_its_copies() {
     let tokens_more = |count: usize| {
-        let log = trial(count, 1).run(eager(count, 20));
+        let log = trial(count, 1).sending(eager(count, 20)).run();
         let sent = 20 * count as u64;
         assert_eq!(log.count("DATA"), sent * (count as u64 - 1));
         log.count("TOKEN") - sent
@@ -55,11 +55,11 @@ fn under_load_a_multicast_costs_one_token_more_than_its_copies() {
 
 #[test]
 fn the_token_is_fetched_then_it_takes_one_delay() {
-    let log = trial(3, 8).run(users(3, &[1], 1));
+    let log = trial(3, 8).sending(users(3, &[1], 1)).run();
     assert_eq!(log.told_of("deliver 1:1"), [(3.0, 1), (4.0, 2), (4.0, 3)]);
-    let log = trial(3, 8).run(users(3, &[3], 1));
+    let log = trial(3, 8).sending(users(3, &[3], 1)).run();
     assert_eq!(log.told_of("deliver 3:1"), [(1.0, 3), (2.0, 1), (2.0, 2)]);
-    let log = trial(1, 8).run(users(1, &[1], 3));
+    let log = trial(1, 8).sending(users(1, &[1], 3)).run();
     assert_eq!((log.report.messages, log.told_of("deliver").len()), (0, 3));
 }
 
@@ -68,7 +68,7 @@ fn the_token_is_fetched_then_it_takes_one_delay() {
 fn safe_delivery_waits_until_all_have_it() {
     let pattern = Pattern { uniform: true, ..Pattern::default() };
     let (members, sender) = (NodeSet::first(3), [node(1)].into_iter().collect());
-    let log = trial(3, 8).run(Senders::new(3, &members, &sender, 1, pattern));
+    let log = trial(3, 8).sending(Senders::new(3, &members, &sender, 1, pattern)).run();
     assert_eq!(log.told_of("deliver 1:1"), [(6.0, 1), (7.0, 2), (8.0, 3)]);
 }
 
@@ -103,7 +103,7 @@ type Visit = (u32, Token, u64, u64);
 
 /// Spec 5d: A sends 2, B sends 1, C misses place 2. All visits, and what the run came to.
 fn golden() -> (Vec<Visit>, Report) {
-    let Trial { scene, mut network, faults } = trial(3, 8);
+    let Trial { scene, mut network, faults, .. } = trial(3, 8);
     // From A to C go WAKE, place 1 and place 2, which comes when nobody needs it any more.
     network.slow = [Slow { from: node(1), to: node(3), nth: 3, latency: units(50.0) }].into();
     let users = Script(PerNode::new(3, |node| (0, 2 - node.index() as u32)));
@@ -165,13 +165,8 @@ fn without_aru_id_aru_overtakes_who_misses_something() {
 /// And then it forgets it: what was lost twice is lost for good.
 #[test]
 fn without_aru_id_messages_are_lost_for_good() {
-    let outcome = |seed| {
-        let Trial { scene, mut network, faults } = trial(4, 4);
-        network.loss = 0.3;
-        let until = time(5_000.0);
-        let log = run_until(&scene, eager(4, 10), &network, &faults, until, seed, |_| {});
-        log.report.holds()
-    };
+    let outcome =
+        |seed| trial(4, 4).sending(eager(4, 10)).loss(0.3).until(5_000.0).simulate(seed).holds();
     assert!((1..=10).all(outcome));
     let kept = flaw::plant("NoAruId", || (1..=10).filter(|seed| outcome(*seed)).count());
     assert_eq!(kept, 6);
@@ -184,7 +179,7 @@ fn losses_duplicates_and_overtaking_change_nothing() {
         trial.network.latency = Latency::Uniform(units(0.2), units(2.0));
         trial.network.loss = 0.25;
         trial.network.duplicate = 0.1;
-        let log = trial.run(eager(count, 12));
+        let log = trial.sending(eager(count, 12)).run();
         let logs = deliveries(&log, count as u32);
         assert_eq!(logs[0].len(), 12 * count);
         assert!(logs.iter().all(|other| *other == logs[0]));
@@ -202,7 +197,7 @@ fn a_lost_token_is_repeated() {
         let sides = [[node(1)], [node(2)]].map(|side| side.into_iter().collect()).into();
         let cut = Partition { sides, from: time(4.5), until: time(until) };
         trial.network.partitions = [cut].into();
-        trial.run(users(3, &[3], 1))
+        trial.sending(users(3, &[3], 1)).run()
     };
     let (healthy, lost) = (run(4.5), run(5.5));
     assert_eq!(lost.report.lost, 1);
@@ -212,7 +207,7 @@ fn a_lost_token_is_repeated() {
 
 #[test]
 fn flow_control_keeps_to_the_window() {
-    let log = trial(2, 64).run(eager(2, 400));
+    let log = trial(2, 64).sending(eager(2, 400)).run();
     assert_eq!(log.told_of("deliver").len(), 1_600);
     assert!(log.report.tally("buffered").max <= 2 * WINDOW, "{:?}", log.report.tally("buffered"));
 }
@@ -258,7 +253,7 @@ fn plan(losses: u32, duplicates: u32) -> Plan {
 #[test]
 fn every_interleaving_holds_with_losses_and_duplicates() {
     let states = |senders: &[u32], messages, plan: &Plan| {
-        trial(3, 1).states(&users(3, senders, messages), plan)
+        trial(3, 1).sending(users(3, senders, messages)).plan(plan.clone()).states()
     };
     let plain = [states(&[1], 2, &plan(0, 0)), states(&[1, 2], 1, &plan(0, 0))];
     let faulty = [(1, 0), (0, 1), (2, 0), (1, 1)];
@@ -268,7 +263,7 @@ fn every_interleaving_holds_with_losses_and_duplicates() {
 
 #[test]
 fn mistakes_are_caught_in_the_fewest_steps() {
-    let catch = |mistake| trial(3, 1).catch(mistake, &users(3, &[1, 2], 1), &plan(1, 0));
+    let catch = |mistake| trial(3, 1).sending(users(3, &[1, 2], 1)).plan(plan(1, 0)).catch(mistake);
     assert_eq!(catch("OwnNumbers"), ("total_order", 11));
     assert_eq!(catch("SkipGaps"), ("total_order", 10));
 }

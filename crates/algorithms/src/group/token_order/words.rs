@@ -35,7 +35,7 @@ impl Message for Msg {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Content {
-    /// Which.
+    /// The message.
     pub(super) id: MessageId,
     /// Is it delivered only when all have it?
     pub(super) uniform: bool,
@@ -45,17 +45,17 @@ pub struct Content {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Token {
-    /// How often it was passed on: tells a repeated one from the next.
+    /// The number of times that it was passed on: tells a repeated one from the next.
     pub(super) hop: u64,
     /// The last place that was given.
     pub(super) seq: u64,
-    /// Up to this place all have received everything.
+    /// The place up to which all have received everything.
     pub(super) aru: u64,
-    /// Who misses something and has lowered `aru`.
+    /// The member that misses something and has lowered `aru`.
     pub(super) aru_id: Option<NodeId>,
-    /// What is to be sent again.
+    /// The places that are to be sent again.
     pub(super) rtr: Vec<u64>,
-    /// For how many visits nobody had or missed anything.
+    /// The number of visits in which nobody had or missed anything.
     pub(super) idle: u64,
 }
 

@@ -6,15 +6,15 @@ use quorate_core::{Message, NodeId};
 
 use super::Rank;
 
-/// Who leads. A later one has a greater number.
+/// A lead: who is the root. A later one has a greater number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lead {
-    /// The how manieth root it is.
+    /// The number of the reign, counted from 1.
     pub reign: u32,
-    /// Where it is.
+    /// The root.
     pub root: NodeId,
-    /// What it offers.
+    /// The rank of the root.
     pub rank: Rank,
 }
 

@@ -6,29 +6,29 @@ use quorate_core::{Life, Message, NodeId};
 
 use crate::election::Rank;
 
-/// Who is on a list.
+/// An entry of a list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Member {
-    /// What it offers; what members are compared by.
+    /// The rank of the node, by which entries are compared.
     pub rank: Rank,
-    /// Where it is.
+    /// The node that has entered itself.
     pub node: NodeId,
 }
 
-/// Which of all the lists that ever went round it is.
+/// A round: one of all the lists that ever went round.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Round {
-    /// Who started it.
+    /// The starter.
     pub starter: NodeId,
-    /// In which life of the starter.
+    /// The life of the starter in which it began.
     pub life: Life,
-    /// Its number among those of the starter in that life.
+    /// The number of the round among those of the starter in that life.
     pub epoch: u32,
 }
 
-/// How far a round is.
+/// The stage of a round.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Stage {
@@ -44,18 +44,18 @@ pub enum Stage {
 pub enum Msg {
     /// Enter yourself.
     Election {
-        /// Of which round.
+        /// The round.
         round: Round,
-        /// Who has.
+        /// All who have.
         list: Vec<Member>,
     },
     /// Follow.
     Coordinator {
-        /// Of which round.
+        /// The round.
         round: Round,
-        /// Whom.
+        /// The leader.
         leader: Member,
-        /// Who knows.
+        /// All who know.
         told: Vec<NodeId>,
     },
     /// It has arrived.
@@ -73,7 +73,7 @@ impl Message for Msg {
 }
 
 impl Msg {
-    /// What an acknowledgement of it says.
+    /// The receipt: what an acknowledgement of this message says.
     pub(super) const fn receipt(&self) -> (Round, Stage) {
         match *self {
             Self::Election { round, .. } => (round, Stage::Election),
