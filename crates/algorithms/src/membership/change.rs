@@ -217,7 +217,13 @@ impl<T: Tenant> Hall<T> {
         self.propose(cx, Proposal { next, reach: self.voters() });
     }
 
+    /// Has a view decided by all who have a vote. Those who were not asked before may not know what
+    /// they vote on.
     pub(super) fn propose(&mut self, cx: &mut Ctx<'_, Self>, proposal: Proposal<Agreed<T>>) {
+        let asked = |node: &NodeId| self.lead.as_ref().is_some_and(|lead| lead.counts_on(*node));
+        let others: NodeSet = proposal.reach.iter().filter(|node| !asked(node)).collect();
+        let view = Charter::clone(&self.view);
+        self.multicast(cx, others, Notice::View { view, state: None });
         self.decide(cx, |part, cx| {
             let taken = part.on_command(cx, proposal);
             debug_assert_eq!(taken, Ok(()), "who proposes has a vote");
@@ -266,11 +272,15 @@ impl<T: Tenant> Hall<T> {
         self.learn(cx, &view, None);
     }
 
+    /// Shows a view to all who are in it, or were in the one before. Newcomers hear of it with the
+    /// state; but if somebody else is to tell them that, it may not live to do so.
     pub(super) fn announce(&self, cx: &mut Ctx<'_, Self>, view: &Charter<Agreed<T>>) {
+        let host = view.hosts().next().is_some_and(|host| *host == self.myself());
+        let hears = |node: &NodeId| !host || !view.fresh.contains(*node);
         let before = self.view.others(self.me);
-        let known = |node: &NodeId| !view.fresh.contains(*node) && !self.lives.down.contains(*node);
-        let mut audience: NodeSet = before.iter().filter(known).collect();
-        audience.extend(view.others(self.me).iter().filter(|node| !view.fresh.contains(*node)));
+        let up = before.iter().filter(|node| !self.lives.down.contains(*node));
+        let mut audience: NodeSet = up.filter(hears).collect();
+        audience.extend(view.others(self.me).iter().filter(hears));
         cx.trace("announce", &[("view", view.id.0)]);
         self.multicast(cx, audience, Notice::View { view: view.clone(), state: None });
     }

@@ -346,9 +346,13 @@ impl<T: Tenant> Hall<T> {
             Notice::Out(life) => self.on_out(cx, life),
             Notice::Gone(life) => {
                 cx.trace("note a life that is over", &[("of", from.number().into())]);
-                self.lives.end(Member { node: from, life });
+                let member = Member { node: from, life };
+                let news = self.lives.works(&member);
+                self.lives.end(member);
                 self.give_up_waiting(cx);
-                self.without(cx, from);
+                if news {
+                    self.without(cx, from);
+                }
             }
             Notice::Authority(msg) => self.decide(cx, |part, cx| part.on_message(cx, from, msg)),
         }

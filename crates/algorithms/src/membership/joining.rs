@@ -62,6 +62,10 @@ impl<T: Tenant> Hall<T> {
             cx.trace("say that a life is over", &[("to", from.number().into())]);
             return self.send(cx, from, Notice::Out(joiner.life));
         }
+        if wish.attempt > 1 && self.view.members.contains(&joiner) {
+            // It is in, and has not heard of it.
+            return self.show(cx, joiner.node);
+        }
         let note = self.lives.note_joiner(&self.view, wish);
         let alive = from == joiner.node && self.lives.down.remove(from);
         if note == Note::News {

@@ -167,7 +167,8 @@ impl Lives {
     }
 
     /// A view follows another: lives that are not in it any more are over, and wishes to join are
-    /// granted or still open. Whoever is out of it has no word on whom it does not reach.
+    /// granted or still open. Whoever is out of it has no word on whom it does not reach, nor does a
+    /// newcomer in an earlier life.
     pub(super) fn follow<D>(&mut self, before: &Charter<D>, view: &Charter<D>) {
         for member in before.members.iter().filter(|member| !view.members.contains(member)) {
             self.end(*member);
@@ -176,6 +177,7 @@ impl Lives {
             let seat = view.members.iter().find(|member| member.node == *node);
             seat.is_none_or(|member| member.life < wish.member.life)
         });
-        self.doubts.retain(|node, _| view.rank(*node).is_some());
+        let stays = |node: NodeId| view.rank(node).is_some() && !view.fresh.contains(node);
+        self.doubts.retain(|node, _| stays(*node));
     }
 }

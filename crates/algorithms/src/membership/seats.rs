@@ -102,6 +102,9 @@ impl<T: Tenant> Hall<T> {
             cx.trace("wait for the state", &[("view", view.id.0)]);
             self.standing = Standing::Waiting;
             self.move_to(view);
+            if state.is_none() {
+                return self.give_up_waiting(cx);
+            }
         }
         if let Some(piece) = state {
             self.on_state(cx, view.id, piece);
