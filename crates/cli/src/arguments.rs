@@ -1,13 +1,17 @@
 //! What can be typed.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
-use quorate_core::{Meta, Span};
+use quorate_core::Meta;
 use quorate_lab::election::{Ids, Who};
 use quorate_lab::group::{GroupSpec, OrderSpec};
-use quorate_lab::{BadInput, ChannelSpec, PartitionSpec, Spec, TopologySpec, catalogue, meta};
+use quorate_lab::{
+    BadInput, ChannelSpec, Numbers, Spec, TopologySpec, catalogue, meta, read, read_time,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -232,6 +236,21 @@ pub(crate) struct SimArguments {
     /// The network is cut: 1,2|3,4@10..20
     #[arg(long, value_name = "A|B@FROM..TO")]
     pub(crate) partition: Vec<String>,
+    /// A link is cut in both directions, A-B, or in one, A>B: 2-3@5..9, 2>3@5.. for ever
+    #[arg(long, value_name = "A-B@FROM..TO")]
+    pub(crate) cut: Vec<String>,
+    /// A node stands still for a while, and keeps its state
+    #[arg(long, value_name = "NODE@FROM..TO")]
+    pub(crate) pause_node: Vec<String>,
+    /// The clock of a node runs at another rate, from 0.5 to 2
+    #[arg(long, value_name = "NODE*RATE")]
+    pub(crate) clock: Vec<String>,
+    /// Everybody crashes, and comes up again one unit later, or as FROM..TO says
+    #[arg(long, value_name = "TIME")]
+    pub(crate) restart_all: Vec<String>,
+    /// To persist something takes so long; a crash meanwhile loses or tears it [default: 0]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) disk_write: Option<String>,
     /// A failure detector tells of crashes after so long [default: none; 3 over views]
     #[arg(long, value_name = "TIME")]
     pub(crate) detect: Option<String>,
@@ -465,9 +484,7 @@ impl SceneArguments {
         spec.mutex.holder = self.holder;
         spec.mutex.tree_from.clone_from(&self.tree_from);
         if let Some(text) = &self.bystanders {
-            let bad =
-                || BadInput::new("--bystanders", format!("{text} is not a list such as 1,5-9"));
-            spec.mutex.bystanders = numbers(text).ok_or_else(bad)?;
+            spec.mutex.bystanders = read::<Numbers>("--bystanders", text)?.0;
         }
         spec.mutex.quorum = self.quorum.as_deref().map(quorum).transpose()?;
         spec.election.lowest = self.criterion == Some(Criterion::Lowest);
@@ -478,7 +495,7 @@ impl SceneArguments {
             spec.election.initiators = initiators(text)?;
         }
         if let Some(text) = &self.interval {
-            spec.detector.interval = time("--interval", text)?;
+            spec.detector.interval = read_time("--interval", text)?.0;
         }
         if meta.family() == "group" {
             spec.group = self.group(messages)?;
@@ -529,9 +546,6 @@ impl SceneArguments {
 
     /// What a group is given, if each sender sends so many messages where nothing is said.
     fn group(&self, messages: u32) -> Result<GroupSpec, BadInput> {
-        let all = |argument, texts: &[String]| {
-            texts.iter().map(|text| node_at_time(argument, text)).collect::<Result<_, _>>()
-        };
         Ok(GroupSpec {
             senders: self.senders,
             messages: self.messages.unwrap_or(messages),
@@ -600,7 +614,7 @@ fn initiators(text: &str) -> Result<Who, BadInput> {
         BadInput::new("--initiators", reason)
     };
     if let Some(list) = text.strip_prefix("nodes:") {
-        return Ok(Who::Nodes(numbers(list).ok_or_else(bad)?));
+        return Ok(Who::Nodes(list.parse::<Numbers>().map_err(|_| bad())?.0));
     }
     match text {
         "all" => Ok(Who::All),
@@ -617,44 +631,12 @@ fn order(text: &str) -> Result<OrderSpec, BadInput> {
     })
 }
 
-/// A list of node numbers, with ranges: `1,2,5-9`.
-fn numbers(text: &str) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
-    for part in text.split(',') {
-        match part.split_once('-') {
-            Some((first, last)) => {
-                let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-                (first <= last && last - first < 1 << 20).then_some(())?;
-                numbers.extend(first..=last);
-            }
-            None => numbers.push(part.parse().ok()?),
-        }
-    }
-    Some(numbers)
-}
-
-/// A length of time.
-pub(crate) fn time(argument: &str, text: &str) -> Result<u64, BadInput> {
-    let reason = || format!("{text} is not a time such as 2, 0.5, 30us or 1s");
-    text.parse::<Span>().map(|span| span.0).map_err(|_| BadInput::new(argument, reason()))
-}
-
-/// `NODE@TIME`.
-pub(crate) fn node_at_time(argument: &str, text: &str) -> Result<(u32, u64), BadInput> {
-    let bad = || BadInput::new(argument, format!("{text} is not of the form NODE@TIME"));
-    let (node, at) = text.split_once('@').ok_or_else(bad)?;
-    Ok((node.parse().map_err(|_| bad())?, time(argument, at)?))
-}
-
-/// `A|B@FROM..TO`.
-pub(crate) fn partition(text: &str) -> Result<PartitionSpec, BadInput> {
-    let argument = "--partition";
-    let bad = || BadInput::new(argument, format!("{text} is not of the form 1,2|3,4@FROM..TO"));
-    let (sides, times) = text.split_once('@').ok_or_else(bad)?;
-    let (from, until) = times.split_once("..").ok_or_else(bad)?;
-    let sides: Option<Vec<_>> = sides.split('|').map(numbers).collect();
-    let sides = sides.filter(|sides| sides.len() > 1).ok_or_else(bad)?;
-    Ok(PartitionSpec { sides, from: time(argument, from)?, until: time(argument, until)? })
+/// Reads all texts of an argument that may be given several times.
+pub(crate) fn all<T>(argument: &str, texts: &[String]) -> Result<Vec<T>, BadInput>
+where
+    T: FromStr<Err: Display>,
+{
+    texts.iter().map(|text| read(argument, text)).collect()
 }
 
 /// The largest file that is read as an argument.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use quorate_check::{Plan, Timers};
-use quorate_core::{Cost, Span};
+use quorate_core::{Cost, Span, Time};
 use quorate_lab::election::{Ids, Who};
-use quorate_lab::{BadInput, Spec, Watch, exhaust, meta, simulate, simulate_many};
+use quorate_lab::{BadInput, NodeAt, Spec, Watch, exhaust, meta, simulate, simulate_many};
 use serde_json::Value;
 
 use crate::Done;
@@ -96,7 +96,7 @@ fn measure() -> Result<Vec<Row>, BadInput> {
             (nodes as u32 - 1, "messages, best dead, second best starts"),
         ] {
             let mut spec = Spec::new(BULLY, nodes);
-            spec.crashes = vec![(nodes as u32, 0)];
+            spec.crashes = vec![NodeAt::new(nodes as u32, Time::ZERO)];
             spec.election.initiators = Who::Nodes(vec![starter]);
             rows.push(row(&spec, experiment, "messages", 1)?);
         }
@@ -176,8 +176,8 @@ fn pictures(folder: &Path) -> Result<(), BadInput> {
     let ids = [3, 7, 2, 9, 4, 1];
     ring.election.ids = Ids::Given(ids.iter().map(|&id| (id, u64::from(id))).collect());
     let mut bully = Spec::new(BULLY, 5);
-    bully.crashes = vec![(5, 0)];
-    bully.recoveries = vec![(5, Span::units(8).0)];
+    bully.crashes = vec![NodeAt::new(5, Time::ZERO)];
+    bully.recoveries = vec![NodeAt::new(5, Time::ZERO + Span::units(8))];
     bully.election.initiators = Who::Nodes(vec![2]);
     bully.latency = "uniform:0.6..1".to_owned();
     for (spec, file, title) in [

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use quorate_core::Time;
-use quorate_lab::{BadInput, Simulated, Spec, Watch, meta, simulate, simulate_many};
+use quorate_lab::{BadInput, Simulated, Spec, Watch, meta, read_time, simulate, simulate_many};
 
 use crate::Done;
-use crate::arguments::{SimArguments, node_at_time, partition, read_file, time};
+use crate::arguments::{SimArguments, all, read_file};
 use crate::output::{self, Steps};
 
 /// How many nodes there are if nothing is said.
@@ -48,7 +48,7 @@ fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<S
     scene.belongs(meta, "election", &[("--stagger", arguments.stagger.is_some())])?;
     scene.belongs(meta, "group", &[("--gap", arguments.gap.is_some())])?;
     let optional = |argument, text: &Option<String>| {
-        text.as_deref().map(|text| time(argument, text)).transpose()
+        text.as_deref().map(|text| read_time(argument, text)).transpose()
     };
     spec.latency.clone_from(&arguments.latency);
     if let Some(path) = &arguments.latency_table {
@@ -60,24 +60,25 @@ fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<S
     spec.loss = arguments.loss;
     spec.duplicate = arguments.duplicate;
     spec.reorder = arguments.reorder;
-    spec.partitions =
-        arguments.partition.iter().map(|cut| partition(cut)).collect::<Result<_, _>>()?;
-    let all = |argument, texts: &[String]| {
-        texts.iter().map(|text| node_at_time(argument, text)).collect::<Result<_, _>>()
-    };
+    spec.partitions = all("--partition", &arguments.partition)?;
+    spec.cuts = all("--cut", &arguments.cut)?;
     spec.crashes = all("--crash", &arguments.crash)?;
     spec.recoveries = all("--recover", &arguments.recover)?;
+    spec.pauses = all("--pause-node", &arguments.pause_node)?;
+    spec.clocks = all("--clock", &arguments.clock)?;
+    spec.restarts = all("--restart-all", &arguments.restart_all)?;
+    spec.disk_write = optional("--disk-write", &arguments.disk_write)?;
     spec.detection = optional("--detect", &arguments.detect)?;
-    spec.until = optional("--until", &arguments.until)?;
+    spec.until = optional("--until", &arguments.until)?.map(|span| Time::ZERO + span);
     if let Some(load) = &arguments.load {
         spec.mutex.load = match load.strip_prefix("file:") {
             Some(path) => format!("script:{}", read_file("--load", path.as_ref())?),
             None => load.clone(),
         };
     }
-    spec.mutex.cs = optional("--cs", &arguments.cs)?.unwrap_or(spec.mutex.cs);
-    spec.group.gap = optional("--gap", &arguments.gap)?.unwrap_or(spec.group.gap);
-    spec.election.stagger = optional("--stagger", &arguments.stagger)?.unwrap_or(0);
+    spec.mutex.cs = optional("--cs", &arguments.cs)?.map_or(spec.mutex.cs, |cs| cs.0);
+    spec.group.gap = optional("--gap", &arguments.gap)?.map_or(spec.group.gap, |gap| gap.0);
+    spec.election.stagger = optional("--stagger", &arguments.stagger)?.map_or(0, |gap| gap.0);
     Ok(spec)
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::registry::{Figures, Study, configured};
-use crate::{BadInput, Spec};
+use crate::{BadInput, NodeAt, Spec};
 
 /// The most nodes of a group: each of them keeps something of each.
 const NODES_MAX: usize = 4_096;
@@ -40,12 +40,12 @@ pub struct GroupSpec {
     /// How many nodes are members from the start, the first ones; all if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<usize>,
-    /// Who joins when, in nanoseconds.
+    /// Who joins when.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub joins: Vec<(u32, u64)>,
-    /// Who leaves when, in nanoseconds, if it has sent all of its messages then.
+    pub joins: Vec<NodeAt>,
+    /// Who leaves when, if it has sent all of its messages then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub leaves: Vec<(u32, u64)>,
+    pub leaves: Vec<NodeAt>,
 }
 
 impl Default for GroupSpec {
@@ -237,19 +237,15 @@ fn some_of(spec: &Spec, argument: &str, count: Option<usize>) -> Result<NodeSet,
 }
 
 /// Who joins or leaves when; nobody twice.
-fn changes(
-    spec: &Spec,
-    argument: &str,
-    given: &[(u32, u64)],
-) -> Result<Vec<(NodeId, Span)>, BadInput> {
+fn changes(spec: &Spec, argument: &str, given: &[NodeAt]) -> Result<Vec<(NodeId, Span)>, BadInput> {
     let mut named = NodeSet::new();
     let mut changes = Vec::new();
-    for &(number, at) in given {
+    for &NodeAt { node: number, at } in given {
         let node = spec.node(argument, number)?;
         if !named.insert(node) {
             return Err(BadInput::new(argument, format!("node {node} is named twice")));
         }
-        changes.push((node, Span(at)));
+        changes.push((node, at.since(Time::ZERO)));
     }
     Ok(changes)
 }
@@ -303,6 +299,10 @@ impl Observer<Command, Event> for Traffic {
 mod tests {
     use super::*;
 
+    const fn at(node: u32, nanos: u64) -> NodeAt {
+        NodeAt::new(node, Time(nanos))
+    }
+
     /// What a run with views would be told.
     fn told(change: impl FnOnce(&mut GroupSpec)) -> Result<(Setup, Senders), String> {
         let mut spec = Spec::new("group/ack-multicast", 5);
@@ -322,8 +322,8 @@ mod tests {
     fn the_first_nodes_are_members_and_the_others_may_join() {
         let (setup, _) = told(|group| {
             group.members = Some(3);
-            group.joins = vec![(4, 10), (5, 20)];
-            group.leaves = vec![(1, 30), (4, 40)];
+            group.joins = vec![at(4, 10), at(5, 20)];
+            group.leaves = vec![at(1, 30), at(4, 40)];
             group.order = Some(OrderSpec::TotalToken);
         })
         .unwrap();
@@ -334,15 +334,15 @@ mod tests {
             "--members: 6 is not a number of nodes from 1 to 5"
         );
         assert_eq!(
-            error(|group| group.joins = vec![(2, 1)]),
+            error(|group| group.joins = vec![at(2, 1)]),
             "--join: node 2 is a member from the start"
         );
         assert_eq!(
-            error(|group| (group.members, group.leaves) = (Some(3), vec![(4, 1)])),
+            error(|group| (group.members, group.leaves) = (Some(3), vec![at(4, 1)])),
             "--leave: node 4 is no member and never joins"
         );
         assert_eq!(
-            error(|group| group.leaves = vec![(1, 1), (1, 2)]),
+            error(|group| group.leaves = vec![at(1, 1), at(1, 2)]),
             "--leave: node 1 is named twice"
         );
     }

@@ -9,6 +9,7 @@ pub mod detector;
 pub mod diagram;
 pub mod election;
 mod exhaust;
+mod fault;
 pub mod group;
 mod grown;
 mod input;
@@ -19,6 +20,7 @@ mod registry;
 mod replay;
 mod simulate;
 mod spec;
+mod text;
 pub mod trace_file;
 pub mod verify;
 
@@ -26,12 +28,14 @@ use quorate_sim::Report;
 use serde_json::{Map, Value, json};
 
 pub use exhaust::{Exhausted, exhaust};
+pub use fault::{ClockSpec, CutSpec, NodeAt, PartitionSpec, PauseSpec, RestartSpec, Window};
 pub use input::BadInput;
 pub use over::Over;
 pub use registry::{Figures, Study, catalogue, families, meta, traits};
 pub use replay::{Difference, Replayed, replay};
 pub use simulate::{Simulated, Watch, simulate, simulate_many};
-pub use spec::{ChannelSpec, DETECTION, NODES_MAX, PartitionSpec, Spec, TopologySpec};
+pub use spec::{ChannelSpec, DETECTION, NODES_MAX, Spec, TopologySpec};
+pub use text::{Numbers, Unclear, read, read_time};
 
 /// Messages by kind, as in reports.
 pub(crate) fn by_kind(report: &Report) -> Value {

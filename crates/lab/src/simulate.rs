@@ -217,7 +217,7 @@ where
     if let Some(record) = record {
         world.trace(record);
     }
-    let until = Time(spec.until.unwrap_or(A::Family::UNTIL.0));
+    let until = spec.until.unwrap_or(Time::ZERO + A::Family::UNTIL);
     world.start();
     while world.run(STRIDE, until) == Pace::More {
         if let Some(progress) = &mut progress {

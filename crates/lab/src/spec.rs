@@ -11,7 +11,9 @@ use quorate_sim::topology::{self, Named};
 use quorate_sim::{Crash, Draw, Faults, Latency, Network, Partition, Recovery};
 use serde::{Deserialize, Serialize};
 
+use crate::fault::{ClockSpec, CutSpec, NodeAt, PartitionSpec, PauseSpec, RestartSpec};
 use crate::registry::Study;
+use crate::text::Numbers;
 use crate::{BadInput, Over};
 
 /// The most nodes that a run can have.
@@ -66,21 +68,37 @@ pub struct Spec {
     /// The probability that a message is held up and overtaken.
     #[serde(default)]
     pub reorder: f64,
-    /// When the network is cut.
+    /// When the network is cut in parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionSpec>,
-    /// Who crashes when, in nanoseconds.
+    /// When single links are cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub crashes: Vec<(u32, u64)>,
-    /// Who comes up again when, in nanoseconds.
+    pub cuts: Vec<CutSpec>,
+    /// Who crashes when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recoveries: Vec<(u32, u64)>,
+    pub crashes: Vec<NodeAt>,
+    /// Who comes up again when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recoveries: Vec<NodeAt>,
+    /// Who stands still when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<PauseSpec>,
+    /// Whose clock is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<ClockSpec>,
+    /// When everybody crashes and comes up again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarts: Vec<RestartSpec>,
+    /// How long a node takes to persist something, in nanoseconds; a crash meanwhile loses or tears
+    /// it. No time if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_write: Option<Span>,
     /// After how many nanoseconds a failure detector speaks; in views, [`DETECTION`] if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detection: Option<u64>,
+    pub detection: Option<Span>,
     /// When to stop, in nanoseconds; when nothing happens any more if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<u64>,
+    pub until: Option<Time>,
     /// What mutual exclusion is given.
     #[serde(default)]
     pub mutex: crate::mutex::MutexSpec,
@@ -119,17 +137,6 @@ pub enum ChannelSpec {
     Unordered,
 }
 
-/// A cut for a while.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PartitionSpec {
-    /// The sides, by node numbers.
-    pub sides: Vec<Vec<u32>>,
-    /// From when on, in nanoseconds.
-    pub from: u64,
-    /// Until when, in nanoseconds.
-    pub until: u64,
-}
-
 impl Spec {
     /// A run of so many nodes of an algorithm, without faults and with all else as usual.
     #[must_use]
@@ -149,8 +156,13 @@ impl Spec {
             duplicate: 0.0,
             reorder: 0.0,
             partitions: Vec::new(),
+            cuts: Vec::new(),
             crashes: Vec::new(),
             recoveries: Vec::new(),
+            pauses: Vec::new(),
+            clocks: Vec::new(),
+            restarts: Vec::new(),
+            disk_write: None,
             detection: None,
             until: None,
             mutex: crate::mutex::MutexSpec::default(),
@@ -290,18 +302,13 @@ impl Spec {
         }
     }
 
-    fn partition(&self, cut: &PartitionSpec) -> Result<Partition, BadInput> {
-        if cut.from >= cut.until {
-            return Err(BadInput::new("--partition", "it ends before it begins"));
-        }
-        let side = |side: &Vec<u32>| {
+    fn partition(&self, parts: &PartitionSpec) -> Result<Partition, BadInput> {
+        let PartitionSpec { sides, from, until } = parts;
+        let side = |Numbers(side): &Numbers| {
             side.iter().map(|&node| self.node("--partition", node)).collect::<Result<NodeSet, _>>()
         };
-        Ok(Partition {
-            sides: cut.sides.iter().map(side).collect::<Result<_, _>>()?,
-            from: Time(cut.from),
-            until: Time(cut.until),
-        })
+        let sides = sides.iter().map(side).collect::<Result<_, _>>()?;
+        Ok(Partition { sides, from: *from, until: *until })
     }
 
     /// What happens to nodes.
@@ -309,11 +316,12 @@ impl Spec {
     /// # Errors
     /// If a node does not exist.
     pub fn faults(&self) -> Result<Faults, BadInput> {
-        let crash = |&(node, at): &(u32, u64)| {
-            self.node("--crash", node).map(|node| Crash { node, at: Time(at) })
+        self.no_new_faults()?;
+        let crash = |&NodeAt { node, at }: &NodeAt| {
+            self.node("--crash", node).map(|node| Crash { node, at })
         };
-        let recovery = |&(node, at): &(u32, u64)| {
-            self.node("--recover", node).map(|node| Recovery { node, at: Time(at) })
+        let recovery = |&NodeAt { node, at }: &NodeAt| {
+            self.node("--recover", node).map(|node| Recovery { node, at })
         };
         // Without a detector no view would ever change.
         let alone = self.over.has_views() && !self.over.has_detector();
@@ -321,8 +329,33 @@ impl Spec {
         Ok(Faults {
             crashes: self.crashes.iter().map(crash).collect::<Result<_, _>>()?,
             recoveries: self.recoveries.iter().map(recovery).collect::<Result<_, _>>()?,
-            detection: self.detection.map(Span).or(usual_detection),
+            detection: self.detection.or(usual_detection),
         })
+    }
+
+    /// Refuses what the simulator cannot do yet: cuts of links, pauses, clocks, restarts, slow disks.
+    fn no_new_faults(&self) -> Result<(), BadInput> {
+        for CutSpec { from, to, .. } in &self.cuts {
+            self.node("--cut", *from)?;
+            self.node("--cut", *to)?;
+        }
+        for PauseSpec { node, .. } in &self.pauses {
+            self.node("--pause-node", *node)?;
+        }
+        for ClockSpec { node, .. } in &self.clocks {
+            self.node("--clock", *node)?;
+        }
+        let asked = [
+            ("--cut", !self.cuts.is_empty()),
+            ("--pause-node", !self.pauses.is_empty()),
+            ("--clock", !self.clocks.is_empty()),
+            ("--restart-all", !self.restarts.is_empty()),
+            ("--disk-write", self.disk_write.is_some()),
+        ];
+        match asked.into_iter().find(|(_, asked)| *asked) {
+            Some((argument, _)) => Err(BadInput::new(argument, "the simulator cannot do this yet")),
+            None => Ok(()),
+        }
     }
 
     /// A node by its number.

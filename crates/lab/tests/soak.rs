@@ -3,7 +3,7 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
-use quorate_core::Span;
+use quorate_core::{Span, Time};
 use quorate_lab::mutex::promise;
 use quorate_lab::{Simulated, Spec, Watch, simulate};
 use quorate_sim::{Draw, Verdict};
@@ -31,7 +31,7 @@ fn draw(seed: u64) -> Spec {
     }
     // A token that always moves never rests: enough time for all wishes, and no more.
     let wishes = spec.nodes as u64 * u64::from(spec.mutex.requests) * 5;
-    spec.until = Some(Span::units(1_000 + wishes * 150).0);
+    spec.until = Some(Time::ZERO + Span::units(1_000 + wishes * 150));
     spec
 }
 

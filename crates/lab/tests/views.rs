@@ -4,9 +4,9 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
-use quorate_core::{Meta, Span};
+use quorate_core::{Meta, Span, Time};
 use quorate_lab::trace_file::TraceFile;
-use quorate_lab::{Over, Simulated, Spec, Watch, replay, simulate};
+use quorate_lab::{NodeAt, Over, Simulated, Spec, Watch, replay, simulate};
 use quorate_sim::{Draw, Verdict};
 
 const RUNS_EACH: u64 = 2_000;
@@ -27,26 +27,27 @@ fn draw(meta: &Meta, seed: u64) -> Spec {
     spec.mutex.quorum = Some(quorums[draw.below(6) as usize].to_owned());
     let node = 1 + draw.below(spec.nodes as u64) as u32;
     let at = draw.below(40 * Span::UNIT.0);
+    let crash = |node, nanos| NodeAt::new(node, Time(nanos));
     spec.crashes = match draw.below(5) {
-        0 => vec![(1, at)],
+        0 => vec![crash(1, at)],
         1 => {
             // Who is inside from the beginning on leaves after `cs`; it does not get that far.
             spec.mutex.holder = Some(node);
-            vec![(node, spec.mutex.cs / 2)]
+            vec![crash(node, spec.mutex.cs / 2)]
         }
         // Of five or more a majority is left by two, whenever they crash.
         2 if spec.nodes >= 5 => {
             let other = 1 + node % spec.nodes as u32;
-            vec![(node, at), (other, at + draw.below(30 * Span::UNIT.0))]
+            vec![crash(node, at), crash(other, at + draw.below(30 * Span::UNIT.0))]
         }
         3 => {
-            spec.recoveries = vec![(node, at + 1 + draw.below(40 * Span::UNIT.0))];
-            vec![(node, at)]
+            spec.recoveries = vec![crash(node, at + 1 + draw.below(40 * Span::UNIT.0))];
+            vec![crash(node, at)]
         }
-        _ => vec![(node, at)],
+        _ => vec![crash(node, at)],
     };
     // A token that always moves never rests: enough time for all wishes, and no more.
-    spec.until = Some(Span::units(20_000).0);
+    spec.until = Some(Time::ZERO + Span::units(20_000));
     spec
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
-use crate::{BadInput, Simulated, Spec, Watch, simulate};
+use crate::{BadInput, NodeAt, Simulated, Spec, Watch, simulate};
 
 /// How many nodes there are.
 const NODES: usize = 5;
@@ -159,7 +159,10 @@ fn row(
     spec.options.insert(option.to_owned(), value.to_owned());
     spec.loss = loss;
     let long = simulate(
-        &Spec { until: Some(INTERVAL.times(BEATS).0 + LATENCY.times(2).0), ..spec.clone() },
+        &Spec {
+            until: Some(Time::ZERO + INTERVAL.times(BEATS) + LATENCY.times(2)),
+            ..spec.clone()
+        },
         Watch::default(),
     )?;
     let crashes = crashes(&spec)?;
@@ -227,7 +230,7 @@ fn crashes(spec: &Spec) -> Result<Vec<Simulated>, BadInput> {
         let between = Span(INTERVAL.0 * (2 * turn + 1) / (2 * CRASHES));
         let at = Time::ZERO + INTERVAL.times(BEATS_BEFORE) + between;
         let until = at + INTERVAL.times(BEATS_AFTER);
-        let (crashes, until) = (vec![(NODES as u32, at.0)], Some(until.0));
+        let (crashes, until) = (vec![NodeAt::new(NODES as u32, at)], Some(until));
         let spec = Spec { seed: spec.seed + turn, crashes, until, ..spec.clone() };
         simulate(&spec, Watch::default())
     };

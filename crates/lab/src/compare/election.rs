@@ -3,7 +3,7 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::election::Election;
-use quorate_core::{Meta, Span, Topology};
+use quorate_core::{Meta, Span, Time, Topology};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
 use crate::election::{Ids, Who};
 use crate::registry::Study;
-use crate::{BadInput, Simulated, Spec, TopologySpec, Watch, simulate};
+use crate::{BadInput, NodeAt, Simulated, Spec, TopologySpec, Watch, simulate};
 
 /// How many seeds each experiment is run with.
 const RUNS: u64 = 20;
@@ -107,7 +107,7 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
         let mut spec = spec.clone();
         spec.seed = seed;
         spec.election.ids = Ids::Random;
-        spec.until = Some(Span::units(UNITS_PER_NODE * nodes as u64).0);
+        spec.until = Some(Time::ZERO + Span::units(UNITS_PER_NODE * nodes as u64));
         change(&mut spec);
         simulate(&spec, Watch::default())
     };
@@ -128,7 +128,7 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
             let victim = who(best, initiator);
             run(seed, &|spec| {
                 spec.election.initiators = Who::Nodes(vec![initiator]);
-                spec.crashes = vec![(victim, 3 * Span::UNIT.0 / 2)];
+                spec.crashes = vec![NodeAt::new(victim, Time(3 * Span::UNIT.0 / 2))];
             })
         });
         Ok::<_, BadInput>(broken(&tried.collect::<Result<Vec<_>, _>>()?))

@@ -7,11 +7,11 @@ use std::fmt::Write;
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
 use quorate_core::trace::{Happening, Outcome, Record};
-use quorate_core::{Meta, NodeId, Span};
+use quorate_core::{Meta, NodeId, Span, Time};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value, json};
 
-use crate::{BadInput, Over, Spec, Watch, simulate};
+use crate::{BadInput, NodeAt, Over, Spec, Watch, simulate};
 
 /// How many nodes there are.
 pub const NODES: usize = 5;
@@ -160,7 +160,7 @@ pub fn compare(progress: &mut dyn FnMut(&str, usize)) -> Result<Vec<Row>, BadInp
 
 fn tried(meta: &Meta, trial: Trial, seed: u64) -> Result<Fate, BadInput> {
     let mut spec = Spec::new(meta.name, NODES);
-    (spec.seed, spec.over, spec.until) = (seed, trial.over.over(), Some(UNTIL.0));
+    (spec.seed, spec.over, spec.until) = (seed, trial.over.over(), Some(Time::ZERO + UNTIL));
     spec.latency = "uniform:0.5..1.5".to_owned();
     spec.mutex.cs = Span::units(2).0;
     match trial.fault {
@@ -172,7 +172,7 @@ fn tried(meta: &Meta, trial: Trial, seed: u64) -> Result<Fate, BadInput> {
             }
         }
         // At another moment with every seed.
-        Fault::First => spec.crashes = vec![(1, Span::UNIT.0 * seed / 2)],
+        Fault::First => spec.crashes = vec![NodeAt::new(1, Time(Span::UNIT.0 * seed / 2))],
         Fault::Holder => spec.crashes = moment(&spec, seed)?.map_or(vec![], |m| vec![m.holder()]),
         Fault::Waiter => spec.crashes = moment(&spec, seed)?.map_or(vec![], |m| m.waiter()),
     }
@@ -192,18 +192,18 @@ fn tried(meta: &Meta, trial: Trial, seed: u64) -> Result<Fate, BadInput> {
 
 /// A moment in a run at which somebody is inside.
 struct Moment {
-    at: u64,
+    at: Time,
     inside: NodeId,
     waiting: BTreeSet<NodeId>,
 }
 
 impl Moment {
-    fn holder(&self) -> (u32, u64) {
-        (self.inside.number(), self.at)
+    fn holder(&self) -> NodeAt {
+        NodeAt::new(self.inside.number(), self.at)
     }
 
-    fn waiter(&self) -> Vec<(u32, u64)> {
-        self.waiting.iter().take(1).map(|node| (node.number(), self.at)).collect()
+    fn waiter(&self) -> Vec<NodeAt> {
+        self.waiting.iter().take(1).map(|node| NodeAt::new(node.number(), self.at)).collect()
     }
 }
 
@@ -228,7 +228,7 @@ fn moment(spec: &Spec, seed: u64) -> Result<Option<Moment>, BadInput> {
             waiting.remove(&record.node);
             entries += 1;
             if entries == nth {
-                let at = record.at.0 + Span::UNIT.0 / 2;
+                let at = record.at + Span(Span::UNIT.0 / 2);
                 found = Some(Moment { at, inside: record.node, waiting: waiting.clone() });
             }
         }

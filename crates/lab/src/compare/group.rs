@@ -7,7 +7,7 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::group::{Group, Order, Ordering};
-use quorate_core::{Meta, Span};
+use quorate_core::{Meta, Span, Time};
 use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
@@ -139,7 +139,7 @@ fn row(meta: &'static Meta, variant: &Variant, nodes: usize, loss: f64) -> Resul
         (spec.group.messages, spec.group.gap) = (MESSAGES, GAP.0);
         spec.group.order = variant.order;
         spec.options.extend(variant.option.clone());
-        spec.until = Some(UNTIL.0);
+        spec.until = Some(Time::ZERO + UNTIL);
         simulate(&spec, Watch::default())
     };
     let seeds = if loss > 0.0 { LOSSY_RUNS } else { 1 };

@@ -6,7 +6,7 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::{Mutex, Setup};
-use quorate_core::{Meta, NodeId, Span, Topology};
+use quorate_core::{Meta, NodeId, Span, Time, Topology};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
 use crate::mutex::promise;
 use crate::registry::Study;
-use crate::{BadInput, Simulated, Spec, Watch, simulate};
+use crate::{BadInput, NodeAt, Simulated, Spec, Watch, simulate};
 
 /// How often each node enters in the experiments.
 const REQUESTS: u32 = 5;
@@ -22,6 +22,9 @@ const REQUESTS: u32 = 5;
 const UNITS_PER_NODE: u64 = 400;
 /// How long a node stays inside: long enough that requests arrive meanwhile.
 const STAY: Span = Span::units(5);
+
+/// When nodes crash, where that is tried.
+const SOON: Time = Time(Span::UNIT.0);
 
 /// The probability that a message is lost, where that is tried.
 const LOSS: f64 = 0.01;
@@ -112,7 +115,7 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
         spec.mutex.bystanders = vec![1];
         // Light load comes to rest between wishes, which takes time of its own.
         let pace = if load == "light" { 4 } else { 1 };
-        spec.until = Some(Span::units(pace * UNITS_PER_NODE * nodes as u64).0);
+        spec.until = Some(Time::ZERO + Span::units(pace * UNITS_PER_NODE * nodes as u64));
         change(&mut spec);
         simulate(&spec, Watch::default())
     };
@@ -144,11 +147,11 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
         bystander_crash: tried(&run("heavy", &|spec| {
             let last = spec.nodes as u32;
             spec.mutex.bystanders.push(last);
-            spec.crashes = vec![(last, Span::UNIT.0)];
+            spec.crashes = vec![NodeAt::new(last, SOON)];
         })?),
         holder_crash: tried(&run("heavy", &|spec| {
             spec.mutex.holder = Some(2);
-            spec.crashes = vec![(2, Span::UNIT.0)];
+            spec.crashes = vec![NodeAt::new(2, SOON)];
         })?),
         loss: (1..=LOSSY_RUNS)
             .map(|seed| {
