@@ -7,8 +7,9 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
 use quorate_core::trace::{END, Header, Record};
-use quorate_lab::BadInput;
 use quorate_lab::diagram::{self, Picture};
+use quorate_lab::{BadInput, Figure, Number};
+use quorate_sim::Verdict;
 use serde_json::{Map, Value};
 
 use crate::arguments::FileArguments;
@@ -47,42 +48,49 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, right: &[usize]) ->
     lines.join("\n")
 }
 
-/// Figures of several parts that are shown.
-const LISTED: [&str; 4] = ["by_kind", "load", "detection_time", "latency"];
-
 /// What was measured, one line each.
-pub(crate) fn figures(json: &Map<String, Value>) -> String {
+pub(crate) fn figures(named: &[(&str, Figure)]) -> String {
     let mut rows = Vec::new();
-    for (name, value) in json {
-        match value {
-            Value::Array(_) => {}
-            Value::Object(parts) if LISTED.contains(&name.as_str()) => {
-                for (part, value) in parts {
-                    rows.push(vec![format!("  {} {part}", words(name)), shown(value)]);
-                }
-            }
-            Value::Object(_) => {}
-            value => rows.push(vec![format!("  {}", words(name)), shown(value)]),
+    for (name, figure) in named {
+        let name = words(name);
+        match figure {
+            Figure::Parts(parts) => rows.extend(parts.iter().map(|(part, number)| {
+                vec![format!("  {name} {}", words(part)), shown_number(*number)]
+            })),
+            figure => rows.push(vec![format!("  {name}"), shown(figure)]),
         }
     }
     table(&[], rows, &[1])
 }
 
+/// A name as people read it.
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(word) if word == "ok" => paint(green(), "ok"),
-        Value::String(word) if word == "violated" => paint(red(), "violated"),
-        Value::String(word) => word.clone(),
-        Value::Number(number) => match number.as_f64() {
-            Some(real) if !number.is_u64() => rounded(real),
-            _ => number.to_string(),
+fn shown(figure: &Figure) -> String {
+    match figure {
+        Figure::Number(number) => shown_number(*number),
+        Figure::Parts(parts) => {
+            let parts =
+                parts.iter().map(|(part, number)| format!("{part} {}", shown_number(*number)));
+            parts.collect::<Vec<_>>().join(", ")
+        }
+        Figure::Flag(flag) => flag.to_string(),
+        Figure::Word(word) => word.clone(),
+        Figure::Verdict(verdict) => match verdict {
+            Verdict::Holds => paint(green(), verdict.word()),
+            Verdict::Violated(..) => paint(red(), verdict.word()),
+            Verdict::NotClaimed => verdict.word().to_owned(),
         },
-        other => other.to_string(),
+    }
+}
+
+fn shown_number(number: Number) -> String {
+    match number {
+        Number::Count(count) => count.to_string(),
+        Number::Real(real) => rounded(real),
+        Number::None => "-".to_owned(),
     }
 }
 

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use quorate_core::Time;
-use quorate_lab::{BadInput, Simulated, Spec, Watch, meta, read_time, simulate, simulate_many};
+use quorate_lab::{
+    BadInput, Figure, Many, Named, Simulated, Spec, Watch, meta, read_time, simulate, simulate_many,
+};
+use quorate_sim::Report;
 
 use crate::Done;
 use crate::arguments::{SimArguments, all, read_file};
@@ -24,16 +27,27 @@ pub(crate) fn run(
     options: BTreeMap<String, String>,
 ) -> Result<Done, BadInput> {
     let spec = spec(arguments, options)?;
-    let done = match arguments.runs {
-        Some(runs) => many(&spec, runs)?,
-        None => one(&spec, arguments)?,
+    let (json, figures, report, holds) = match arguments.runs {
+        Some(runs) => {
+            let many = many(&spec, runs)?;
+            let mut figures: Named = vec![("runs", u64::from(runs).into())];
+            figures.extend(many.named());
+            let seed = many.broken(&spec);
+            figures.extend(seed.map(|seed| ("violated_with_seed", seed.into())));
+            let (json, holds) = (many.json(&spec), many.holds());
+            (json, figures, many.runs.into_iter().next().map(|first| first.report), holds)
+        }
+        None => {
+            let done = one(&spec, arguments)?;
+            (done.json(&spec), done.named(), Some(done.report), done.holds)
+        }
     };
     if arguments.scene.json {
-        output::print_json(&done.json);
+        output::print_json(&json);
     } else {
-        show(&spec, &done);
+        show(&spec, &figures, report.as_ref());
     }
-    Ok(if done.holds { Done::Holds } else { Done::Violated })
+    Ok(if holds { Done::Holds } else { Done::Violated })
 }
 
 fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<Spec, BadInput> {
@@ -101,26 +115,24 @@ fn one(spec: &Spec, arguments: &SimArguments) -> Result<Simulated, BadInput> {
     Ok(done)
 }
 
-fn many(spec: &Spec, runs: u32) -> Result<Simulated, BadInput> {
+fn many(spec: &Spec, runs: u32) -> Result<Many, BadInput> {
     let bar = ProgressBar::new(u64::from(runs));
     let done = simulate_many(spec, runs, &mut |run| bar.set_position(u64::from(run)));
     bar.finish_and_clear();
     done
 }
 
-fn show(spec: &Spec, done: &Simulated) {
+/// Prints the figures, and what did not hold in the run of this report.
+fn show(spec: &Spec, figures: &[(&'static str, Figure)], report: Option<&Report>) {
     let title = format!("{}, {} nodes, seed {}", spec.algorithm, spec.nodes, spec.seed);
     output::print_line(&output::paint(output::bold(), &title));
-    let mut json = done.json.clone();
-    for told in ["algorithm", "nodes", "seed"] {
-        json.shift_remove(told);
-    }
-    output::print_line(&output::figures(&json));
-    for (at, violation) in done.report.violations() {
+    let over = ("over", Figure::Word(spec.over.to_string()));
+    let over = Some(over).filter(|_| !spec.over.is_bare());
+    let rows: Named = over.into_iter().chain(figures.iter().cloned()).collect();
+    output::print_line(&output::figures(&rows));
+    for (at, violation) in report.into_iter().flat_map(Report::violations) {
         let at = output::rounded(at.in_units());
-        output::print_line(&format!(
-            "{} at {at}",
-            output::paint(output::red(), &violation.to_string())
-        ));
+        let violation = output::paint(output::red(), &violation.to_string());
+        output::print_line(&format!("{violation} at {at}"));
     }
 }

@@ -6,9 +6,9 @@ use quorate_algorithms::election::{Command, Criterion, Election, Event, Initiato
 use quorate_core::{Fact, NodeId, NodeSet, PerNode, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use crate::registry::{Figures, Study};
+use crate::figures::{Named, by_kind};
+use crate::registry::Study;
 use crate::{BadInput, Spec};
 
 /// What an election is given.
@@ -133,6 +133,7 @@ impl Who {
 impl Study for Election {
     type Users = Initiators;
     type Measures = Outcome;
+    type Figures = Figures;
 
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
         let ids = spec.election.ids.list(spec)?;
@@ -160,14 +161,47 @@ impl Study for Election {
 
     fn figures(outcome: &Outcome, report: &Report, unit: Span) -> Figures {
         let in_units = |time: Time| time.0 as f64 / unit.0.max(1) as f64;
+        Figures {
+            leader: outcome.leader.map(|(_, rank)| rank.id()),
+            leader_node: outcome.leader.map(|(node, _)| node),
+            messages: report.messages,
+            by_kind: report.by_kind.clone(),
+            time: outcome.last_told.map(in_units),
+            elected_at: outcome.elected.map(in_units),
+            broadcasts: report.sendings,
+        }
+    }
+}
+
+/// What an election came to, and what it cost. Times are in T, the mean latency.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures {
+    /// The id of the leader.
+    pub leader: Option<u32>,
+    /// The node that leads.
+    pub leader_node: Option<NodeId>,
+    /// Messages sent, each receiver of a multicast counted.
+    pub messages: u64,
+    /// Messages by kind, in the order of the paper.
+    pub by_kind: Vec<(&'static str, u64)>,
+    /// When the last node was told who leads.
+    pub time: Option<f64>,
+    /// When the leader knew.
+    pub elected_at: Option<f64>,
+    /// Sendings: a multicast counts once.
+    pub broadcasts: u64,
+}
+
+impl crate::Figures for Figures {
+    fn named(&self) -> Named {
         vec![
-            ("leader", json!(outcome.leader.map(|(_, rank)| rank.id()))),
-            ("leader_node", json!(outcome.leader.map(|(node, _)| node.number()))),
-            ("messages", json!(report.messages)),
-            ("by_kind", crate::by_kind(report)),
-            ("time", json!(outcome.last_told.map(in_units))),
-            ("elected_at", json!(outcome.elected.map(in_units))),
-            ("broadcasts", json!(report.sendings)),
+            ("leader", self.leader.into()),
+            ("leader_node", self.leader_node.map(NodeId::number).into()),
+            ("messages", self.messages.into()),
+            ("by_kind", by_kind(&self.by_kind)),
+            ("time", self.time.into()),
+            ("elected_at", self.elected_at.into()),
+            ("broadcasts", self.broadcasts.into()),
         ]
     }
 }

@@ -10,10 +10,10 @@ use quorate_algorithms::group::{
 use quorate_core::{Fact, NodeId, NodeSet, Solution, Span, Time, Topology, ViewId};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use crate::registry::{Figures, Study, configured};
-use crate::{BadInput, NodeAt, Spec};
+use crate::figures::{Named, by_kind};
+use crate::registry::{Study, configured};
+use crate::{BadInput, Figure, NodeAt, Spec};
 
 /// The most nodes of a group: each of them keeps something of each.
 const NODES_MAX: usize = 4_096;
@@ -121,6 +121,7 @@ impl OrderSpec {
 impl Study for Group {
     type Users = Senders;
     type Measures = Traffic;
+    type Figures = Figures;
 
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
         if spec.nodes > NODES_MAX {
@@ -196,23 +197,83 @@ impl Study for Group {
 
     fn figures(traffic: &Traffic, report: &Report, unit: Span) -> Figures {
         let in_units = |nanos: f64| nanos / unit.0.max(1) as f64;
-        let per = |a: f64, b: u64| if b > 0 { json!(a / b as f64) } else { Value::Null };
+        let per = |a: f64, b: u64| (b > 0).then(|| a / b as f64);
         let Traffic { delivered, received, waited, .. } = *traffic;
         let multicasts = traffic.sent.len() as u64;
-        let longest = traffic.longest.map(|span| in_units(span.0 as f64));
+        Figures {
+            delivered,
+            messages: report.messages,
+            by_kind: report.by_kind.clone(),
+            nacks: report.tally("nack").sum,
+            repairs: report.tally("repair").sum,
+            duplicates: report.tally("duplicate").sum,
+            views: traffic.views.len() as u64,
+            multicasts,
+            sendings: report.sendings,
+            sendings_per_multicast: per(report.sendings as f64, multicasts),
+            latency: Waited {
+                mean: per(in_units(waited as f64), received),
+                max: traffic.longest.map(|span| in_units(span.0 as f64)),
+            },
+            buffer_max: report.tally("buffered").max,
+        }
+    }
+}
+
+/// What multicasts came to, and what they cost. Times are in T, the mean latency.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures {
+    /// How often somebody delivered a message.
+    pub delivered: u64,
+    /// Messages sent, each receiver of a multicast counted.
+    pub messages: u64,
+    /// Messages by kind, in the order of the paper.
+    pub by_kind: Vec<(&'static str, u64)>,
+    /// How often somebody complained that something is missing.
+    pub nacks: u64,
+    /// How often something was sent again.
+    pub repairs: u64,
+    /// How often something arrived that was there already.
+    pub duplicates: u64,
+    /// Views that were installed, without the first one.
+    pub views: u64,
+    /// Messages that users sent.
+    pub multicasts: u64,
+    /// Sendings: a multicast counts once.
+    pub sendings: u64,
+    /// Sendings for each message that a user sent.
+    pub sendings_per_multicast: Option<f64>,
+    /// From sending to delivery at others.
+    pub latency: Waited,
+    /// The most messages that one node kept.
+    pub buffer_max: u64,
+}
+
+/// How long it took from sending to delivery.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Waited {
+    /// On average over messages and receivers.
+    pub mean: Option<f64>,
+    /// At most.
+    pub max: Option<f64>,
+}
+
+impl crate::Figures for Figures {
+    fn named(&self) -> Named {
+        let Waited { mean, max } = self.latency;
         vec![
-            ("delivered", json!(delivered)),
-            ("messages", json!(report.messages)),
-            ("by_kind", crate::by_kind(report)),
-            ("nacks", json!(report.tally("nack").sum)),
-            ("repairs", json!(report.tally("repair").sum)),
-            ("duplicates", json!(report.tally("duplicate").sum)),
-            ("views", json!(traffic.views.len())),
-            ("multicasts", json!(multicasts)),
-            ("sendings", json!(report.sendings)),
-            ("sendings_per_multicast", per(report.sendings as f64, multicasts)),
-            ("latency", json!({ "mean": per(in_units(waited as f64), received), "max": longest })),
-            ("buffer_max", json!(report.tally("buffered").max)),
+            ("delivered", self.delivered.into()),
+            ("messages", self.messages.into()),
+            ("by_kind", by_kind(&self.by_kind)),
+            ("nacks", self.nacks.into()),
+            ("repairs", self.repairs.into()),
+            ("duplicates", self.duplicates.into()),
+            ("views", self.views.into()),
+            ("multicasts", self.multicasts.into()),
+            ("sendings", self.sendings.into()),
+            ("sendings_per_multicast", self.sendings_per_multicast.into()),
+            ("latency", Figure::Parts(vec![("mean", mean.into()), ("max", max.into())])),
+            ("buffer_max", self.buffer_max.into()),
         ]
     }
 }

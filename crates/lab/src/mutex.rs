@@ -7,10 +7,10 @@ use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Promise, Quorums, S
 use quorate_core::{Fact, NodeId, NodeSet, PerNode, Shape, Solution, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use crate::registry::{Figures, Study, configured};
-use crate::{BadInput, Spec, meta, quorum};
+use crate::figures::{Named, by_kind};
+use crate::registry::{Study, configured};
+use crate::{BadInput, Figure, Spec, meta, quorum};
 
 /// What a run of mutual exclusion is given.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -58,6 +58,7 @@ const LIGHT_GAP: u64 = 100;
 impl Study for Mutex {
     type Users = Users;
     type Measures = Criteria;
+    type Figures = Figures;
 
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
         let mut setup = Setup { delay_max: spec.delay_max()?, ..Setup::new(spec.nodes) };
@@ -103,24 +104,78 @@ impl Study for Mutex {
         let Criteria { entries, .. } = *criteria;
         let per_entry = |count: f64| ratio(count, entries as f64);
         let in_units = |nanos: f64| nanos / unit.0.max(1) as f64;
-        let time = |mean: &Mean| mean.value().map_or(Value::Null, |nanos| json!(in_units(nanos)));
         let busy = criteria.last_exit.since(criteria.first_wish.unwrap_or_default());
+        Figures {
+            entries,
+            messages: report.messages,
+            messages_per_entry: per_entry(report.messages as f64),
+            by_kind: report.by_kind.clone(),
+            sync_delay: criteria.hand_overs.value().map(in_units),
+            response_time: criteria.responses.value().map(in_units),
+            throughput: ratio(entries as f64, in_units(busy.0 as f64)),
+            load: Handled {
+                mean: report.handled_mean,
+                max: report.handled_max,
+                mean_per_entry: per_entry(report.handled_mean),
+                max_per_entry: per_entry(report.handled_max as f64),
+            },
+        }
+    }
+}
+
+/// The criteria of the field, as measured in a run. Times are in T, the mean latency.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures {
+    /// How often somebody entered.
+    pub entries: u64,
+    /// Messages sent, each receiver of a multicast counted.
+    pub messages: u64,
+    /// Messages for each entry.
+    pub messages_per_entry: Option<f64>,
+    /// Messages by kind, in the order of the paper.
+    pub by_kind: Vec<(&'static str, u64)>,
+    /// From an exit to the next entry while somebody waits.
+    pub sync_delay: Option<f64>,
+    /// From wishing to leaving.
+    pub response_time: Option<f64>,
+    /// Entries in T.
+    pub throughput: Option<f64>,
+    /// How many messages a node handles.
+    pub load: Handled,
+}
+
+/// How many messages a node sends and receives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Handled {
+    /// On average over the nodes.
+    pub mean: f64,
+    /// The busiest node.
+    pub max: u64,
+    /// On average over the nodes, for each entry.
+    pub mean_per_entry: Option<f64>,
+    /// The busiest node, for each entry.
+    pub max_per_entry: Option<f64>,
+}
+
+impl crate::Figures for Figures {
+    fn named(&self) -> Named {
+        let Handled { mean, max, mean_per_entry, max_per_entry } = self.load;
         vec![
-            ("entries", json!(entries)),
-            ("messages", json!(report.messages)),
-            ("messages_per_entry", per_entry(report.messages as f64)),
-            ("by_kind", crate::by_kind(report)),
-            ("sync_delay", time(&criteria.hand_overs)),
-            ("response_time", time(&criteria.responses)),
-            ("throughput", ratio(entries as f64, in_units(busy.0 as f64))),
+            ("entries", self.entries.into()),
+            ("messages", self.messages.into()),
+            ("messages_per_entry", self.messages_per_entry.into()),
+            ("by_kind", by_kind(&self.by_kind)),
+            ("sync_delay", self.sync_delay.into()),
+            ("response_time", self.response_time.into()),
+            ("throughput", self.throughput.into()),
             (
                 "load",
-                json!({
-                    "mean": report.handled_mean,
-                    "max": report.handled_max,
-                    "mean_per_entry": per_entry(report.handled_mean),
-                    "max_per_entry": per_entry(report.handled_max as f64),
-                }),
+                Figure::Parts(vec![
+                    ("mean", mean.into()),
+                    ("max", max.into()),
+                    ("mean_per_entry", mean_per_entry.into()),
+                    ("max_per_entry", max_per_entry.into()),
+                ]),
             ),
         ]
     }
@@ -172,8 +227,8 @@ fn read_script(spec: &Spec, text: &str) -> Result<Load, BadInput> {
 }
 
 /// A quotient; nothing where there is nothing to divide by.
-fn ratio(a: f64, b: f64) -> Value {
-    if b > 0.0 { json!(a / b) } else { Value::Null }
+fn ratio(a: f64, b: f64) -> Option<f64> {
+    (b > 0.0).then(|| a / b)
 }
 
 /// What the algorithm of a run promises, with its options.

@@ -15,9 +15,9 @@ use quorate_check::{Plan, Progress, Report as Explored};
 use quorate_core::trace::Record;
 use quorate_core::{Algorithm, Meta, Options, Scene, Solution, Span, Topology, Traits, Workload};
 use quorate_sim::{Observer, Report};
-use serde_json::Value;
 
 use crate::exhaust::explore;
+use crate::figures::{Figures, Named};
 use crate::replay::run_again;
 use crate::simulate::run;
 use crate::spec::bad_option;
@@ -31,6 +31,8 @@ pub trait Study: Catalogued {
     type Users: Workload<Self::Command, Self::Event>;
     /// What it measures while a run goes on.
     type Measures: Observer<Self::Command, Self::Event>;
+    /// What comes of that.
+    type Figures: Figures;
 
     /// When a simulation ends if nobody says so: when nothing happens any more, or now at the latest.
     const UNTIL: Span = Span(u64::MAX);
@@ -66,25 +68,31 @@ pub trait Study: Catalogued {
     /// Measures of a run that has not begun.
     fn measures(spec: &Spec) -> Self::Measures;
 
-    /// What was measured, as named in reports, in order; times in units of `unit`, T.
-    fn figures(measures: &Self::Measures, report: &Report, unit: Span) -> Figures;
+    /// What was measured; times in units of `unit`, T.
+    fn figures(measures: &Self::Measures, report: &Report, unit: Span) -> Self::Figures;
 }
 
-/// What was measured: names and values, in the order of the report.
-pub type Figures = Vec<(&'static str, Value)>;
+/// A family in the list of families.
+pub trait Listed: Study {
+    /// Figures of this family, of whatever family they may be.
+    fn measured(figures: Self::Figures) -> Measured;
+
+    /// The figures, if they are of this family.
+    fn figures_in(measured: Measured) -> Option<Self::Figures>;
+}
 
 /// An algorithm by name.
 pub(crate) struct Entry {
     pub(crate) meta: &'static Meta,
     /// Simulates it on the bare network.
-    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Figures), BadInput>,
+    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>,
 }
 
 /// A family by name: what can be done with all of its algorithms, over all of their layers.
 pub(crate) struct Problem {
     pub(crate) name: &'static str,
     pub(crate) entries: Vec<Entry>,
-    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Figures), BadInput>,
+    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>,
     pub(crate) explore: fn(&Spec, &Plan, &mut dyn FnMut(&Progress)) -> Result<Explored, BadInput>,
     pub(crate) replay: fn(&Spec, &[Record]) -> Result<Replayed, BadInput>,
     pub(crate) judge_ours: fn(&Spec, &TraceFile) -> Result<Result<Verified, BadTrace>, BadInput>,
@@ -92,12 +100,53 @@ pub(crate) struct Problem {
     pub(crate) traits: fn(&Spec) -> Result<Traits, BadInput>,
 }
 
-/// The families. A new one is a line here.
-static PROBLEMS: LazyLock<[Problem; 4]> = LazyLock::new(|| {
-    [problem::<Mutex>(), problem::<Election>(), problem::<Detector>(), problem::<Group>()]
-});
+/// Makes the list of families, and the types that have one of each.
+macro_rules! families {
+    ($($(#[$about:meta])+ $family:ident),+ $(,)?) => {
+        /// What was measured, by family.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum Measured {
+            $($(#[$about])+ $family(<$family as Study>::Figures),)+
+        }
 
-fn problem<F: Study + Judged>() -> Problem {
+        impl Figures for Measured {
+            fn named(&self) -> Named {
+                match self {
+                    $(Self::$family(figures) => figures.named(),)+
+                }
+            }
+        }
+
+        $(impl Listed for $family {
+            fn measured(figures: Self::Figures) -> Measured {
+                Measured::$family(figures)
+            }
+
+            fn figures_in(measured: Measured) -> Option<Self::Figures> {
+                match measured {
+                    Measured::$family(figures) => Some(figures),
+                    _ => None,
+                }
+            }
+        })+
+
+        static PROBLEMS: LazyLock<Vec<Problem>> = LazyLock::new(|| vec![$(problem::<$family>()),+]);
+    };
+}
+
+// A new family is a line here.
+families! {
+    /// Mutual exclusion.
+    Mutex,
+    /// Leader election.
+    Election,
+    /// Failure detection.
+    Detector,
+    /// Group communication.
+    Group,
+}
+
+fn problem<F: Listed + Judged>() -> Problem {
     Problem {
         name: F::NAME,
         entries: F::each::<Bare>(),
@@ -113,7 +162,7 @@ fn problem<F: Study + Judged>() -> Problem {
 /// Makes the simulator of each algorithm on the bare network.
 struct Bare;
 
-impl<F: Study> Maker<F> for Bare {
+impl<F: Listed> Maker<F> for Bare {
     type Made = Entry;
 
     fn make<A>() -> Entry

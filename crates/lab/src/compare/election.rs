@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
-use crate::election::{Ids, Who};
+use crate::election::{Figures, Ids, Who};
 use crate::registry::Study;
-use crate::{BadInput, NodeAt, Simulated, Spec, TopologySpec, Watch, simulate};
+use crate::{BadInput, NodeAt, Run, Spec, TopologySpec, Watch, measure, simulate};
 
 /// How many seeds each experiment is run with.
 const RUNS: u64 = 20;
@@ -109,13 +109,12 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
         spec.election.ids = Ids::Random;
         spec.until = Some(Time::ZERO + Span::units(UNITS_PER_NODE * nodes as u64));
         change(&mut spec);
-        simulate(&spec, Watch::default())
+        measure::<Election>(&spec)
     };
     let plain = (1..=RUNS).map(|seed| run(seed, &|_| {})).collect::<Result<Vec<_>, _>>()?;
-    let values = |name: &str| -> Vec<f64> {
-        plain.iter().filter_map(|one| one.json.get(name).and_then(Value::as_f64)).collect()
-    };
-    let messages = Range::of(&values("messages"));
+    let sent: Vec<f64> = plain.iter().map(|run| run.figures.messages as f64).collect();
+    let times: Vec<f64> = plain.iter().filter_map(|run| run.figures.time).collect();
+    let messages = Range::of(&sent);
     let theory = ["messages, ids random", "messages, all start", "messages"];
     // Somebody crashes in the middle: after the first messages, before the last.
     let crash = |who: &dyn Fn(u32, u32) -> u32| {
@@ -147,12 +146,12 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
             measured: Some(messages.mean),
             theory: Theory::of(meta.costs, &theory, nodes as f64, nodes as f64).map(|theory| {
                 // A mean of some runs is off by chance.
-                let off = 4.0 * deviation(&values("messages")) / (RUNS as f64).sqrt();
+                let off = 4.0 * deviation(&sent) / (RUNS as f64).sqrt();
                 Theory { low: theory.low - off, high: theory.high + off, ..theory }
             }),
         },
         published: published(meta),
-        time: Range::of(&values("time")),
+        time: Range::of(&times),
         bystander_crash: crash(&|best, initiator| {
             let others = (1..=nodes as u32).filter(|node| ![best, initiator].contains(node));
             others.max().unwrap_or(best)
@@ -191,7 +190,7 @@ fn best(spec: &Spec) -> Result<u32, BadInput> {
 }
 
 /// Which properties broke, in any of the runs.
-fn broken(runs: &[Simulated]) -> String {
+fn broken(runs: &[Run<Figures>]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for (property, verdict) in runs.iter().flat_map(|run| &run.report.verdicts) {
         if matches!(verdict, Verdict::Violated(..)) && !words.contains(property) {

@@ -8,9 +8,9 @@ use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
 use quorate_core::trace::{Happening, Outcome, Record};
 use quorate_core::{Meta, NodeId, Span, Time};
-use quorate_sim::Verdict;
 use serde_json::{Map, Value, json};
 
+use super::violated;
 use crate::{BadInput, NodeAt, Over, Spec, Watch, simulate};
 
 /// How many nodes there are.
@@ -177,10 +177,7 @@ fn tried(meta: &Meta, trial: Trial, seed: u64) -> Result<Fate, BadInput> {
         Fault::Waiter => spec.crashes = moment(&spec, seed)?.map_or(vec![], |m| m.waiter()),
     }
     let done = simulate(&spec, Watch::default())?;
-    let broken = |name: &str| {
-        let verdicts = &mut done.report.verdicts.iter();
-        verdicts.any(|(property, v)| *property == name && matches!(v, Verdict::Violated(..)))
-    };
+    let broken = |property| violated(&done.report, property);
     Ok(if broken("safety") || broken("fencing") {
         Fate::Broken
     } else if broken("liveness") {

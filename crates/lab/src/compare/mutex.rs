@@ -7,14 +7,13 @@
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::{Mutex, Setup};
 use quorate_core::{Meta, NodeId, Span, Time, Topology};
-use quorate_sim::Verdict;
 use serde_json::{Map, Value, json};
 
-use super::{Figure, Theory};
+use super::{Figure, Theory, violated};
 use crate::chart::{Chart, Series};
-use crate::mutex::promise;
+use crate::mutex::{Figures, promise};
 use crate::registry::Study;
-use crate::{BadInput, NodeAt, Simulated, Spec, Watch, simulate};
+use crate::{BadInput, NodeAt, Run, Spec, measure};
 
 /// How often each node enters in the experiments.
 const REQUESTS: u32 = 5;
@@ -117,7 +116,7 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
         let pace = if load == "light" { 4 } else { 1 };
         spec.until = Some(Time::ZERO + Span::units(pace * UNITS_PER_NODE * nodes as u64));
         change(&mut spec);
-        simulate(&spec, Watch::default())
+        measure::<Mutex>(&spec)
     };
     let light = run("light", &|_| {})?;
     let heavy = run("heavy", &|_| {})?;
@@ -126,24 +125,23 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
     let total: usize = clients.map(|node| setup.quorum(node).len()).sum();
     let quorum = total as f64 / (nodes - 1) as f64;
     let theory = |what: &[&str]| Theory::of(meta.costs, what, nodes as f64, quorum);
-    let measured = |run: &Simulated, name: &str| run.json.get(name).and_then(Value::as_f64);
     Ok(Row {
         algorithm: meta.name,
         nodes,
         quorum,
         light: Figure {
-            measured: measured(&light, "messages_per_entry"),
+            measured: light.figures.messages_per_entry,
             theory: theory(&["messages per entry, light", "messages per entry"]),
         },
         heavy: Figure {
-            measured: measured(&heavy, "messages_per_entry"),
+            measured: heavy.figures.messages_per_entry,
             theory: theory(&["messages per entry, heavy", "messages per entry"]),
         },
         sync_delay: Figure {
-            measured: measured(&heavy, "sync_delay"),
+            measured: heavy.figures.sync_delay,
             theory: theory(&["synchronisation delay"]),
         },
-        load_max: heavy.json.get("load").and_then(|load| load.get("max_per_entry")?.as_f64()),
+        load_max: heavy.figures.load.max_per_entry,
         bystander_crash: tried(&run("heavy", &|spec| {
             let last = spec.nodes as u32;
             spec.mutex.bystanders.push(last);
@@ -167,12 +165,8 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
     })
 }
 
-fn tried(run: &Simulated) -> Tried {
-    let broken = |property: &str| {
-        let mut verdicts = run.report.verdicts.iter();
-        verdicts
-            .any(|(name, verdict)| *name == property && matches!(verdict, Verdict::Violated(..)))
-    };
+fn tried(run: &Run<Figures>) -> Tried {
+    let broken = |property| violated(&run.report, property);
     if broken("safety") {
         Tried::Unsafe
     } else if broken("liveness") {
