@@ -6,8 +6,11 @@ use quorate_algorithms::election::Election;
 use quorate_algorithms::mutex::Mutex;
 use quorate_check::{Plan, Timers};
 use quorate_core::{Cost, Span, Time};
-use quorate_lab::election::{Ids, Who};
-use quorate_lab::{self as lab, BadInput, NodeAt, Spec, Watch, exhaust, meta, simulate};
+use quorate_lab::election::{ElectionSpec, Ids, Who};
+use quorate_lab::mutex::{LoadSpec, MutexSpec};
+use quorate_lab::{
+    self as lab, BadInput, NodeAt, Numbers, Spec, Watch, exhaust, meta, read, simulate,
+};
 
 use crate::Done;
 use crate::arguments::{DemoArguments, FileArguments};
@@ -101,9 +104,8 @@ fn measure() -> Result<Vec<Row>, BadInput> {
             (1, "messages, best dead, worst starts"),
             (nodes as u32 - 1, "messages, best dead, second best starts"),
         ] {
-            let mut spec = Spec::new(BULLY, nodes);
+            let mut spec = Spec::new(BULLY, nodes).given(started_by(starter));
             spec.crashes = vec![NodeAt::new(nodes as u32, Time::ZERO)];
-            spec.election.initiators = Who::Nodes(vec![starter]);
             rows.push(row(&spec, experiment, Some(messages(&spec)?))?);
         }
     }
@@ -112,9 +114,13 @@ fn measure() -> Result<Vec<Row>, BadInput> {
 
 /// A ring of nodes with these ids.
 fn ring(ids: Ids) -> Spec {
-    let mut spec = Spec::new(CHANG_ROBERTS, 100);
-    spec.election.ids = ids;
-    spec
+    Spec::new(CHANG_ROBERTS, 100).given(ElectionSpec { ids, ..ElectionSpec::default() })
+}
+
+/// An election that this node asks for.
+fn started_by(node: u32) -> ElectionSpec {
+    let initiators = Who::Nodes(Numbers(vec![node]));
+    ElectionSpec { initiators, ..ElectionSpec::default() }
 }
 
 /// The messages of an election.
@@ -142,8 +148,8 @@ fn row(spec: &Spec, experiment: &'static str, measured: Option<f64>) -> Result<R
 /// Checks what must hold, and shows what must not.
 fn check(folder: &Path) -> Result<bool, BadInput> {
     output::print_line("\nEvery interleaving of three nodes:\n");
-    let mut spec = Spec::new(RICART_AGRAWALA, 3);
-    spec.mutex.requests = 2;
+    let twice = MutexSpec { requests: 2, ..MutexSpec::default() };
+    let spec = Spec::new(RICART_AGRAWALA, 3).given(twice);
     let mut rows = Vec::new();
     let holds = exhaust(&spec, &Plan::default(), &mut |_| {})?;
     rows.push(("two entries each", spec, &holds, "must hold"));
@@ -181,18 +187,17 @@ fn check(folder: &Path) -> Result<bool, BadInput> {
 
 /// Draws a run of each algorithm.
 fn pictures(folder: &Path) -> Result<(), BadInput> {
-    let mut mutex = Spec::new(RICART_AGRAWALA, 4);
-    mutex.mutex.requests = 1;
-    mutex.latency = "uniform:0.6..1.8".to_owned();
-    mutex.mutex.load = "2".to_owned();
-    let mut ring = Spec::new(CHANG_ROBERTS, 6);
-    let ids = [3, 7, 2, 9, 4, 1];
-    ring.election.ids = Ids::Given(ids.iter().map(|&id| (id, u64::from(id))).collect());
-    let mut bully = Spec::new(BULLY, 5);
+    let once =
+        MutexSpec { requests: 1, load: LoadSpec::Poisson(Span::units(2)), ..MutexSpec::default() };
+    let mut mutex = Spec::new(RICART_AGRAWALA, 4).given(once);
+    mutex.latency = read("--latency", "uniform:0.6..1.8")?;
+    let ids = [3, 7, 2, 9, 4, 1].map(|id| (id, u64::from(id)));
+    let ids = Ids::Given(ids.into());
+    let ring = Spec::new(CHANG_ROBERTS, 6).given(ElectionSpec { ids, ..ElectionSpec::default() });
+    let mut bully = Spec::new(BULLY, 5).given(started_by(2));
     bully.crashes = vec![NodeAt::new(5, Time::ZERO)];
     bully.recoveries = vec![NodeAt::new(5, Time::ZERO + Span::units(8))];
-    bully.election.initiators = Who::Nodes(vec![2]);
-    bully.latency = "uniform:0.6..1".to_owned();
+    bully.latency = read("--latency", "uniform:0.6..1")?;
     for (spec, file, title) in [
         (mutex, "ricart-agrawala.svg", "Ricart-Agrawala: four nodes want to enter"),
         (ring, "chang-roberts.svg", "Chang-Roberts: ids 3, 7, 2, 9, 4, 1 round a ring"),

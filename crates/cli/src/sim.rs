@@ -1,32 +1,25 @@
 //! `quorate sim`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use quorate_core::Time;
+use quorate_core::{Meta, Time};
 use quorate_lab::{
-    BadInput, Figure, Many, Named, Simulated, Spec, Watch, meta, read_time, simulate, simulate_many,
+    BadInput, Figure, Many, Named, Simulated, Spec, Watch, meta, read, read_time, simulate,
+    simulate_many,
 };
 use quorate_sim::Report;
 
 use crate::Done;
-use crate::arguments::{SimArguments, all, read_file};
+use crate::arguments::{Given, SimArguments, all, read_file};
 use crate::output::{self, Steps};
 
 /// How many nodes there are if nothing is said.
 const NODES: usize = 5;
-/// How often each node enters if nothing is said.
-const REQUESTS: u32 = 3;
-/// How many messages each sender sends if nothing is said.
-const MESSAGES: u32 = 5;
 
 /// Runs a simulation, or many.
-pub(crate) fn run(
-    arguments: &SimArguments,
-    options: BTreeMap<String, String>,
-) -> Result<Done, BadInput> {
-    let spec = spec(arguments, options)?;
+pub(crate) fn run(arguments: &SimArguments, given: Given) -> Result<Done, BadInput> {
+    let spec = spec(arguments, given)?;
     let (json, figures, report, holds) = match arguments.runs {
         Some(runs) => {
             let many = many(&spec, runs)?;
@@ -50,26 +43,21 @@ pub(crate) fn run(
     Ok(if holds { Done::Holds } else { Done::Violated })
 }
 
-fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<Spec, BadInput> {
+fn spec(arguments: &SimArguments, given: Given) -> Result<Spec, BadInput> {
     let SimArguments { scene, .. } = arguments;
-    let mut spec = scene.spec(NODES, REQUESTS, MESSAGES, options)?;
-    let meta = meta(&spec.algorithm)?;
-    scene.belongs(
-        meta,
-        "mutex",
-        &[("--load", arguments.load.is_some()), ("--cs", arguments.cs.is_some())],
-    )?;
-    scene.belongs(meta, "election", &[("--stagger", arguments.stagger.is_some())])?;
-    scene.belongs(meta, "group", &[("--gap", arguments.gap.is_some())])?;
+    let Meta { name, .. } = meta(&scene.algorithm)?;
+    let mut spec = scene.spec(Spec::new(name, NODES), given)?;
     let optional = |argument, text: &Option<String>| {
         text.as_deref().map(|text| read_time(argument, text)).transpose()
     };
-    spec.latency.clone_from(&arguments.latency);
+    spec.latency = read("--latency", &arguments.latency)?;
     if let Some(path) = &arguments.latency_table {
-        spec.latency_table = Some(read_file("--latency-table", path)?);
+        let argument = "--latency-table";
+        spec.latency_table = Some(read(argument, &read_file(argument, path)?)?);
     }
     if let Some(path) = &arguments.loss_table {
-        spec.loss_table = Some(read_file("--loss-table", path)?);
+        let argument = "--loss-table";
+        spec.loss_table = Some(read(argument, &read_file(argument, path)?)?);
     }
     spec.loss = arguments.loss;
     spec.duplicate = arguments.duplicate;
@@ -84,15 +72,6 @@ fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<S
     spec.disk_write = optional("--disk-write", &arguments.disk_write)?;
     spec.detection = optional("--detect", &arguments.detect)?;
     spec.until = optional("--until", &arguments.until)?.map(|span| Time::ZERO + span);
-    if let Some(load) = &arguments.load {
-        spec.mutex.load = match load.strip_prefix("file:") {
-            Some(path) => format!("script:{}", read_file("--load", path.as_ref())?),
-            None => load.clone(),
-        };
-    }
-    spec.mutex.cs = optional("--cs", &arguments.cs)?.map_or(spec.mutex.cs, |cs| cs.0);
-    spec.group.gap = optional("--gap", &arguments.gap)?.map_or(spec.group.gap, |gap| gap.0);
-    spec.election.stagger = optional("--stagger", &arguments.stagger)?.map_or(0, |gap| gap.0);
     Ok(spec)
 }
 

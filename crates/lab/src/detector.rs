@@ -14,26 +14,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::{Named, by_kind};
 use crate::registry::Study;
-use crate::{BadInput, Figure, Spec};
+use crate::text::span;
+use crate::{About, Argument, BadInput, Figure, Spec};
 
 /// What a run of failure detection is given.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DetectorSpec {
-    /// How often nodes beat, in nanoseconds.
-    pub interval: u64,
+    /// How often nodes beat.
+    pub interval: Span,
 }
 
 impl Default for DetectorSpec {
     fn default() -> Self {
-        Self { interval: Setup::default().interval.0 }
+        Self { interval: Setup::default().interval }
     }
 }
 
 impl Study for Detector {
+    type Given = DetectorSpec;
     type Users = Listeners;
     type Measures = Quality;
     type Figures = Figures;
+
+    const ARGUMENTS: &'static [Argument<DetectorSpec>] = &[Argument {
+        about: About::new("interval", "TIME", "How often nodes beat [default: 10]"),
+        read: |given, text| span(text).map(|interval| given.interval = interval),
+    }];
 
     /// A hundred beats at the usual interval.
     const UNTIL: Span = Span::units(1_000);
@@ -41,7 +48,7 @@ impl Study for Detector {
     fn setup(spec: &Spec, _: &Topology) -> Result<Setup, BadInput> {
         /// Shorter ones would make a run of beats without end.
         const INTERVAL_MIN: Span = Span(1_000);
-        let interval = Span(spec.detector.interval);
+        let interval = spec.given_to::<Self>()?.interval;
         if interval < INTERVAL_MIN {
             return Err(BadInput::new("--interval", "it is shorter than a microsecond"));
         }

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::{Named, by_kind};
 use crate::registry::{Study, configured};
-use crate::{BadInput, Figure, NodeAt, Spec};
+use crate::text::{choice, number, span};
+use crate::{About, Argument, BadInput, Figure, NodeAt, Numbers, Spec};
 
 /// The most nodes of a group: each of them keeps something of each.
 const NODES_MAX: usize = 4_096;
@@ -26,8 +27,8 @@ pub struct GroupSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub senders: Option<usize>,
     /// Who of them does not send after all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub bystanders: Vec<u32>,
+    #[serde(skip_serializing_if = "Numbers::is_empty")]
+    pub bystanders: Numbers,
     /// How many messages each of them sends.
     pub messages: u32,
     /// In what order messages are asked to be delivered; as the algorithm does it if not given.
@@ -35,8 +36,8 @@ pub struct GroupSpec {
     pub order: Option<OrderSpec>,
     /// Are they asked to be delivered uniformly?
     pub uniform: bool,
-    /// How long a sender waits before each message, in nanoseconds.
-    pub gap: u64,
+    /// How long a sender waits before each message.
+    pub gap: Span,
     /// How many nodes are members from the start, the first ones; all if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<usize>,
@@ -52,22 +53,15 @@ impl Default for GroupSpec {
     fn default() -> Self {
         Self {
             senders: None,
-            bystanders: Vec::new(),
+            bystanders: Numbers::default(),
             messages: 5,
             order: None,
             uniform: false,
-            gap: Span::UNIT.0,
+            gap: Span::UNIT,
             members: None,
             joins: Vec::new(),
             leaves: Vec::new(),
         }
-    }
-}
-
-impl GroupSpec {
-    /// Does it say nothing that goes without saying?
-    pub(crate) fn is_usual(&self) -> bool {
-        *self == Self::default()
     }
 }
 
@@ -119,26 +113,99 @@ impl OrderSpec {
 }
 
 impl Study for Group {
+    type Given = GroupSpec;
     type Users = Senders;
     type Measures = Traffic;
     type Figures = Figures;
+
+    const ARGUMENTS: &'static [Argument<GroupSpec>] = &[
+        Argument {
+            about: About::new("senders", "K", "How many nodes send, the first ones [default: all]"),
+            read: |given, text| number(text).map(|senders| given.senders = Some(senders)),
+        },
+        Argument {
+            about: About::new(
+                "messages",
+                "M",
+                "How many messages each of them sends [default: 5; 1 for check]",
+            ),
+            read: |given, text| number(text).map(|messages| given.messages = messages),
+        },
+        Argument {
+            about: About::new(
+                "order",
+                "ORDER",
+                "fifo, causal, total, total-sequencer, total-token or mixed (one in each order, in \
+                 turn) [default: as the algorithm does it]",
+            ),
+            read: |given, text| {
+                choice(text, &OrderSpec::NAMES).map(|order| given.order = Some(order))
+            },
+        },
+        Argument {
+            about: About { value: None, ..About::new("uniform", "", "Ask for uniform delivery") },
+            read: |given, _| {
+                given.uniform = true;
+                Ok(())
+            },
+        },
+        Argument {
+            about: About::new(
+                "members",
+                "K",
+                "How many nodes are members from the start, the first ones [default: all]",
+            ),
+            read: |given, text| number(text).map(|members| given.members = Some(members)),
+        },
+        Argument {
+            about: About { repeated: true, ..About::new("join", "NODE@TIME", "A node joins") },
+            read: |given, text| text.parse().map(|join| given.joins.push(join)),
+        },
+        Argument {
+            about: About {
+                repeated: true,
+                ..About::new(
+                    "leave",
+                    "NODE@TIME",
+                    "A node leaves, when it has sent all of its messages",
+                )
+            },
+            read: |given, text| text.parse().map(|leave| given.leaves.push(leave)),
+        },
+        Argument {
+            about: About {
+                simulated: true,
+                ..About::new(
+                    "gap",
+                    "TIME",
+                    "How long a sender waits before each message [default: 1]",
+                )
+            },
+            read: |given, text| span(text).map(|gap| given.gap = gap),
+        },
+    ];
+
+    fn small() -> GroupSpec {
+        GroupSpec { messages: 1, ..GroupSpec::default() }
+    }
 
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
         if spec.nodes > NODES_MAX {
             let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", spec.nodes);
             return Err(BadInput::new("--nodes", reason));
         }
-        let members = some_of(spec, "--members", spec.group.members)?;
-        let total = match spec.group.order {
+        let given = spec.given_to::<Self>()?;
+        let members = some_of(spec, "--members", given.members)?;
+        let total = match given.order {
             Some(OrderSpec::TotalToken) => TotalBy::Token,
             _ => TotalBy::Sequencer,
         };
-        let delay_max = spec.latency()?.max();
+        let delay_max = spec.latency().max();
         Ok(Setup { members, total, delay_max, ..Setup::along(topology) })
     }
 
     fn admit(spec: &Spec, promise: &Promise) -> Result<(), BadInput> {
-        let (group, name) = (&spec.group, &spec.algorithm);
+        let (group, name) = (spec.given_to::<Self>()?, &spec.algorithm);
         for (argument, changes) in [("--join", &group.joins), ("--leave", &group.leaves)] {
             if !changes.is_empty() && promise.views == Views::None {
                 let reason = format!("the members of {name} are the same from start to end");
@@ -160,13 +227,13 @@ impl Study for Group {
     }
 
     fn users(spec: &Spec, setup: &Setup) -> Result<Senders, BadInput> {
-        let group = &spec.group;
+        let group = spec.given_to::<Self>()?;
         if group.messages == 0 {
             return Err(BadInput::new("--messages", "0 is not a number of messages from 1 on"));
         }
         let mut senders = some_of(spec, "--senders", group.senders)?;
-        for &number in &group.bystanders {
-            senders.remove(spec.node("--bystanders", number)?);
+        for node in &spec.node_set("--bystanders", &group.bystanders)? {
+            senders.remove(node);
         }
         let joins = changes(spec, "--join", &group.joins)?;
         if let Some((node, _)) = joins.iter().find(|(node, _)| setup.members.contains(*node)) {
@@ -181,7 +248,7 @@ impl Study for Group {
             return Err(BadInput::new("--leave", reason));
         }
         let pattern = Pattern {
-            gap: Span(group.gap),
+            gap: group.gap,
             orders: group.order.unwrap_or(OrderSpec::Fifo).orders(),
             uniform: group.uniform,
             joins,
@@ -366,8 +433,9 @@ mod tests {
 
     /// What a run with views would be told.
     fn told(change: impl FnOnce(&mut GroupSpec)) -> Result<(Setup, Senders), String> {
-        let mut spec = Spec::new("group/ack-multicast", 5);
-        change(&mut spec.group);
+        let mut given = GroupSpec::default();
+        change(&mut given);
+        let spec = Spec::new("group/ack-multicast", 5).given(given);
         let views =
             Promise { order: Ordering::AsWished, atomic: true, views: Views::Primary, live: true };
         let made = || {
@@ -411,8 +479,8 @@ mod tests {
     #[test]
     fn an_order_that_is_not_made_is_refused() {
         let admit = |asked, order| {
-            let mut spec = Spec::new("group/ack-multicast", 3);
-            spec.group.order = Some(asked);
+            let given = GroupSpec { order: Some(asked), ..GroupSpec::default() };
+            let spec = Spec::new("group/ack-multicast", 3).given(given);
             let promise = Promise { order, atomic: true, views: Views::None, live: true };
             Group::admit(&spec, &promise).is_ok()
         };

@@ -25,13 +25,16 @@ mod text;
 pub mod trace_file;
 pub mod verify;
 
-pub use exhaust::{Exhausted, exhaust};
+pub use exhaust::{DISCARDS, Exhausted, STARTS, TIMERS, exhaust};
 pub use fault::{ClockSpec, CutSpec, NodeAt, PartitionSpec, PauseSpec, RestartSpec, Window};
 pub use figures::{Figure, Figures, Named, Number};
 pub use input::BadInput;
 pub use over::Over;
-pub use registry::{Listed, Measured, Study, catalogue, families, meta, traits};
+pub use registry::{
+    About, Argument, FamilySpec, FileOf, Listed, Measured, Study, arguments, catalogue, families,
+    known, meta, traits,
+};
 pub use replay::{Difference, Replayed, replay};
 pub use simulate::{Many, Run, Simulated, Watch, measure, simulate, simulate_many};
-pub use spec::{ChannelSpec, DETECTION, NODES_MAX, Spec, TopologySpec};
-pub use text::{Numbers, Unclear, read, read_time};
+pub use spec::{ChannelSpec, DETECTION, LatencyTable, NODES_MAX, Spec, TopologySpec};
+pub use text::{Numbers, Said, Unclear, read, read_time};

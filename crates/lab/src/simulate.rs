@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use quorate_core::trace::{Header, Record};
-use quorate_core::{Scene, Solution, Time, Violation};
-use quorate_sim::{Pace, Report, World};
+use quorate_core::{Family, Scene, Solution, Time, Violation};
+use quorate_sim::{Observer, Pace, Report, World};
 use serde_json::{Map, Value, json};
 
 use crate::figures::{Figure, Figures, Named, Summary, closing, object, of_many};
-use crate::registry::{Listed, Measured, Study, find};
+use crate::registry::{Listed, Measured, Study, find, stacked};
 use crate::{BadInput, Spec};
 
 /// How many events are handled between two words on the progress.
@@ -228,12 +228,37 @@ where
     A: Solution,
     A::Family: Listed,
 {
+    let measures = A::Family::measures(spec);
+    let (report, measures) = watched(spec, &scene, measures, watch)?;
+    let figures = A::Family::figures(&measures, &report, spec.latency().mean());
+    Ok((report, A::Family::measured(figures)))
+}
+
+/// Simulates a run and has somebody look on who knows the family.
+pub(crate) fn observe<F: Listed, O>(spec: &Spec, observer: O) -> Result<O, BadInput>
+where
+    O: Observer<F::Command, F::Event>,
+{
+    let (_, observer) = watched(spec, &stacked::<F>(spec)?, observer, Watch::default())?;
+    Ok(observer)
+}
+
+fn watched<A, O>(
+    spec: &Spec,
+    scene: &Scene<A>,
+    observer: O,
+    watch: Watch<'_>,
+) -> Result<(Report, O), BadInput>
+where
+    A: Solution,
+    A::Family: Listed,
+    O: Observer<<A::Family as Family>::Command, <A::Family as Family>::Event>,
+{
     let Watch { record, mut progress } = watch;
     let network = spec.network(&scene.traits)?;
     let faults = spec.faults()?;
     let users = A::Family::users(spec, &scene.setup)?;
-    let measures = A::Family::measures(spec);
-    let mut world = World::new(&scene, users, measures, &network, &faults, spec.seed);
+    let mut world = World::new(scene, users, observer, &network, &faults, spec.seed);
     if let Some(record) = record {
         world.trace(record);
     }
@@ -244,7 +269,5 @@ where
             progress(world.events(), world.now());
         }
     }
-    let (report, measures) = world.finish();
-    let figures = A::Family::figures(&measures, &report, network.latency.mean());
-    Ok((report, A::Family::measured(figures)))
+    Ok(world.finish())
 }

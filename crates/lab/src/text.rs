@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use quorate_core::{Span, Time};
+use quorate_sim::Latency;
 
 use crate::BadInput;
 
@@ -62,9 +63,31 @@ pub(crate) fn typed(span: Span) -> String {
     if units.parse() == Ok(span) { units } else { format!("{}ns", span.0) }
 }
 
+/// A whole number.
+pub(crate) fn number<T: FromStr>(text: &str) -> Result<T, Unclear> {
+    text.parse().map_err(|_| Unclear(format!("{text} is not a number")))
+}
+
+/// One of several words.
+pub(crate) fn choice<T: Copy>(text: &str, names: &[(&str, T)]) -> Result<T, Unclear> {
+    let named = names.iter().find(|(name, _)| *name == text);
+    named.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+        Unclear(format!("{text} is none of {}", names.join(", ")))
+    })
+}
+
 /// A list of node numbers, with ranges: `1,2,5-9`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Numbers(pub Vec<u32>);
+
+impl Numbers {
+    /// Is none named?
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 /// The most numbers that one range stands for.
 const RANGE_MAX: u32 = 1 << 20;
@@ -103,6 +126,53 @@ impl fmt::Display for Numbers {
             comma = ",";
         }
         Ok(())
+    }
+}
+
+/// A value together with the text that says it, which is what stands in headers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Said<T> {
+    text: String,
+    value: T,
+}
+
+impl<T> Said<T> {
+    /// What is said.
+    pub const fn value(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: FromStr> FromStr for Said<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        Ok(Self { text: text.to_owned(), value: text.parse()? })
+    }
+}
+
+impl<T> fmt::Display for Said<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Default for Said<Latency> {
+    fn default() -> Self {
+        Self { text: "1".to_owned(), value: Latency::default() }
+    }
+}
+
+impl<T> serde::Serialize for Said<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> serde::Deserialize<'de> for Said<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = <String as serde::Deserialize>::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -147,6 +217,17 @@ mod tests {
             let error = bad.parse::<Numbers>().map_err(|unclear| unclear.to_string());
             assert_eq!(error, Err(format!("{bad} is not a list such as 1,5-9")));
         }
+    }
+
+    #[test]
+    fn what_is_said_stands_as_its_text() {
+        let latency: Said<Latency> = "uniform:1ms..2".parse().expect("it is a latency");
+        assert_eq!(*latency.value(), Latency::Uniform(Span::units(1), Span::units(2)));
+        let text = serde_json::to_string(&latency).expect("it is text");
+        assert_eq!(text, "\"uniform:1ms..2\"");
+        assert_eq!(serde_json::from_str::<Said<Latency>>(&text).ok(), Some(latency));
+        assert!(serde_json::from_str::<Said<Latency>>("\"soon\"").is_err());
+        assert_eq!("1".parse(), Ok(Said::<Latency>::default()));
     }
 
     #[test]

@@ -10,8 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
-use crate::detector::Figures;
-use crate::{BadInput, NodeAt, Run, Spec, measure};
+use crate::detector::{DetectorSpec, Figures};
+use crate::text::typed;
+use crate::{BadInput, NodeAt, Run, Spec, measure, read};
 
 /// How many nodes there are.
 const NODES: usize = 5;
@@ -155,9 +156,8 @@ fn row(
     value: &'static str,
     loss: f64,
 ) -> Result<Row, BadInput> {
-    let mut spec = Spec::new(algorithm, NODES);
-    spec.detector.interval = INTERVAL.0;
-    spec.latency = LATENCY.in_units().to_string();
+    let mut spec = Spec::new(algorithm, NODES).given(DetectorSpec { interval: INTERVAL });
+    spec.latency = read("--latency", &typed(LATENCY))?;
     spec.options.insert(option.to_owned(), value.to_owned());
     spec.loss = loss;
     let until = Some(Time::ZERO + INTERVAL.times(BEATS) + LATENCY.times(2));

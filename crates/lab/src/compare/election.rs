@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
-use crate::election::{Figures, Ids, Who};
+use crate::election::{ElectionSpec, Figures, Ids, Who};
 use crate::registry::Study;
-use crate::{BadInput, NodeAt, Run, Spec, TopologySpec, Watch, measure, simulate};
+use crate::{BadInput, NodeAt, Numbers, Run, Spec, TopologySpec, Watch, measure, simulate};
 
 /// How many seeds each experiment is run with.
 const RUNS: u64 = 20;
@@ -103,10 +103,10 @@ pub fn compare(
 
 fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
     let nodes = spec.nodes;
+    let random = || ElectionSpec { ids: Ids::Random, ..ElectionSpec::default() };
     let run = |seed: u64, change: &dyn Fn(&mut Spec)| {
-        let mut spec = spec.clone();
+        let mut spec = spec.clone().given(random());
         spec.seed = seed;
-        spec.election.ids = Ids::Random;
         spec.until = Some(Time::ZERO + Span::units(UNITS_PER_NODE * nodes as u64));
         change(&mut spec);
         measure::<Election>(&spec)
@@ -119,14 +119,13 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
     // Somebody crashes in the middle: after the first messages, before the last.
     let crash = |who: &dyn Fn(u32, u32) -> u32| {
         let tried = (1..=FAULTY_RUNS).map(|seed| {
-            let mut probe = Spec { seed, ..spec.clone() };
-            probe.election.ids = Ids::Random;
-            let best = best(&probe)?;
+            let best = best(&Spec { seed, ..spec.clone().given(random()) })?;
             // Whoever asks is not the best itself.
             let initiator = if best == 1 { 2 } else { 1 };
             let victim = who(best, initiator);
             run(seed, &|spec| {
-                spec.election.initiators = Who::Nodes(vec![initiator]);
+                let initiators = Who::Nodes(Numbers(vec![initiator]));
+                spec.family = ElectionSpec { initiators, ..random() }.into();
                 spec.crashes = vec![NodeAt::new(victim, Time(3 * Span::UNIT.0 / 2))];
             })
         });
@@ -137,7 +136,7 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
         algorithm: meta.name,
         nodes,
         topology: match &spec.topology {
-            Some(TopologySpec::Named(name)) => name.clone(),
+            Some(TopologySpec::Named(named)) => named.to_string(),
             Some(TopologySpec::Links(_)) => "file".to_owned(),
             None => "its own".to_owned(),
         },

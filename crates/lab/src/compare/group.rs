@@ -8,12 +8,13 @@
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::group::{Group, Order, Ordering};
 use quorate_core::{Meta, Span, Time};
+use quorate_sim::topology::Named;
 use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
-use crate::group::{Figures, OrderSpec, promise};
-use crate::{BadInput, Spec, TopologySpec, measure};
+use crate::group::{Figures, GroupSpec, OrderSpec, promise};
+use crate::{BadInput, Numbers, Spec, TopologySpec, measure};
 
 /// How many multicasts are measured in a run.
 const MESSAGES: u32 = 50;
@@ -132,12 +133,15 @@ fn variants(meta: &Meta, order: Ordering) -> Vec<Variant> {
 
 fn row(meta: &'static Meta, variant: &Variant, nodes: usize, loss: f64) -> Result<Row, BadInput> {
     let run = |seed| {
-        let mut spec = Spec::new(meta.name, nodes);
+        let mut spec = Spec::new(meta.name, nodes).given(GroupSpec {
+            bystanders: Numbers((1..nodes as u32).collect()),
+            messages: MESSAGES,
+            gap: GAP,
+            order: variant.order,
+            ..GroupSpec::default()
+        });
         (spec.seed, spec.loss) = (seed, loss);
-        spec.topology = Some(TopologySpec::Named("complete".to_owned()));
-        spec.group.bystanders = (1..nodes as u32).collect();
-        (spec.group.messages, spec.group.gap) = (MESSAGES, GAP.0);
-        spec.group.order = variant.order;
+        spec.topology = Some(TopologySpec::Named(Named::Complete));
         spec.options.extend(variant.option.clone());
         spec.until = Some(Time::ZERO + UNTIL);
         measure::<Group>(&spec)

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory, violated};
 use crate::chart::{Chart, Series};
-use crate::mutex::{Figures, promise};
+use crate::mutex::{Figures, LoadSpec, MutexSpec, promise};
 use crate::registry::Study;
-use crate::{BadInput, NodeAt, Run, Spec, measure};
+use crate::{BadInput, NodeAt, Numbers, Run, Spec, measure};
 
 /// How often each node enters in the experiments.
 const REQUESTS: u32 = 5;
@@ -106,20 +106,19 @@ pub fn compare(
 }
 
 fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
-    let run = |load: &str, change: &dyn Fn(&mut Spec)| {
+    let run = |load: LoadSpec, change: &dyn Fn(&mut Spec, &mut MutexSpec)| {
         let mut spec = Spec::new(meta.name, nodes);
-        spec.mutex.load = load.to_owned();
-        spec.mutex.requests = REQUESTS;
-        spec.mutex.cs = STAY.0;
-        spec.mutex.bystanders = vec![1];
         // Light load comes to rest between wishes, which takes time of its own.
-        let pace = if load == "light" { 4 } else { 1 };
+        let pace = if load == LoadSpec::Light { 4 } else { 1 };
         spec.until = Some(Time::ZERO + Span::units(pace * UNITS_PER_NODE * nodes as u64));
-        change(&mut spec);
-        measure::<Mutex>(&spec)
+        let bystanders = Numbers(vec![1]);
+        let (requests, cs) = (REQUESTS, STAY);
+        let mut given = MutexSpec { requests, load, cs, bystanders, ..MutexSpec::default() };
+        change(&mut spec, &mut given);
+        measure::<Mutex>(&spec.given(given))
     };
-    let light = run("light", &|_| {})?;
-    let heavy = run("heavy", &|_| {})?;
+    let light = run(LoadSpec::Light, &|_, _| {})?;
+    let heavy = run(LoadSpec::Heavy, &|_, _| {})?;
     let setup: Setup = Mutex::setup(&Spec::new(meta.name, nodes), &Topology::complete(nodes))?;
     let clients = NodeId::first(nodes).skip(1);
     let total: usize = clients.map(|node| setup.quorum(node).len()).sum();
@@ -142,18 +141,18 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
             theory: theory(&["synchronisation delay"]),
         },
         load_max: heavy.figures.load.max_per_entry,
-        bystander_crash: tried(&run("heavy", &|spec| {
+        bystander_crash: tried(&run(LoadSpec::Heavy, &|spec, given| {
             let last = spec.nodes as u32;
-            spec.mutex.bystanders.push(last);
+            given.bystanders.0.push(last);
             spec.crashes = vec![NodeAt::new(last, SOON)];
         })?),
-        holder_crash: tried(&run("heavy", &|spec| {
-            spec.mutex.holder = Some(2);
+        holder_crash: tried(&run(LoadSpec::Heavy, &|spec, given| {
+            given.holder = Some(2);
             spec.crashes = vec![NodeAt::new(2, SOON)];
         })?),
         loss: (1..=LOSSY_RUNS)
             .map(|seed| {
-                let lossy = run("heavy", &|spec| (spec.loss, spec.seed) = (LOSS, seed))?;
+                let lossy = run(LoadSpec::Heavy, &|spec, _| (spec.loss, spec.seed) = (LOSS, seed))?;
                 Ok(tried(&lossy))
             })
             .collect::<Result<Vec<_>, BadInput>>()?
