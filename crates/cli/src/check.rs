@@ -108,7 +108,7 @@ fn write(
     for record in &trace.records {
         steps.take(record.clone());
     }
-    steps.finish(spec.nodes, &format!("{}: a counterexample", spec.algorithm))?;
+    steps.finish(&format!("{}: a counterexample", spec.algorithm))?;
     Ok(Some(path))
 }
 

@@ -179,7 +179,7 @@ fn check(folder: &Path) -> Result<bool, BadInput> {
     if let Some(trace) = &asynchronous.trace {
         let path = folder.join("bully-two-leaders.svg");
         let title = "Bully without bounded delays: two leaders";
-        output::draw(trace.header.nodes, &trace.records, title, Some(&path), false)?;
+        output::draw(&trace.header, &trace.records, title, Some(&path), false)?;
     }
     let as_expected = holds.trace.is_none() && synchronous.trace.is_none();
     Ok(as_expected && asynchronous.trace.is_some())
@@ -204,10 +204,11 @@ fn pictures(folder: &Path) -> Result<(), BadInput> {
         (bully, "bully.svg", "Bully: 5 is down, 4 takes over, 5 comes back"),
     ] {
         let files = FileArguments { trace: None, svg: Some(folder.join(file)), draw: false };
-        let mut steps = Steps::new(&files, &spec.header("sim"))?;
+        let header = spec.header("sim");
+        let mut steps = Steps::new(&files, &header)?;
         let mut record = |record| steps.take(record);
         simulate(&spec, Watch { record: Some(&mut record), progress: None })?;
-        steps.finish(spec.nodes, title)?;
+        steps.finish(title)?;
     }
     Ok(())
 }

@@ -120,6 +120,7 @@ pub(crate) const fn red() -> Style {
 /// Takes the steps of a run as they come: writes them down, and keeps them for a picture.
 pub(crate) struct Steps<'a> {
     files: &'a FileArguments,
+    header: &'a Header,
     out: Option<BufWriter<File>>,
     records: Vec<Record>,
     failed: Option<BadInput>,
@@ -127,8 +128,8 @@ pub(crate) struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     /// Opens what has to be written.
-    pub(crate) fn new(files: &'a FileArguments, header: &Header) -> Result<Self, BadInput> {
-        let mut steps = Self { files, out: None, records: Vec::new(), failed: None };
+    pub(crate) fn new(files: &'a FileArguments, header: &'a Header) -> Result<Self, BadInput> {
+        let mut steps = Self { files, header, out: None, records: Vec::new(), failed: None };
         if let Some(path) = &files.trace {
             let file = File::create(path).map_err(|error| bad_file("--trace", path, &error))?;
             steps.out = Some(BufWriter::new(file));
@@ -162,7 +163,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Ends the trace and draws the pictures.
-    pub(crate) fn finish(mut self, nodes: usize, title: &str) -> Result<(), BadInput> {
+    pub(crate) fn finish(mut self, title: &str) -> Result<(), BadInput> {
         self.write_line(&END);
         if let Some((out, path)) = self.out.as_mut().zip(self.files.trace.as_ref())
             && let Err(error) = out.flush()
@@ -182,19 +183,19 @@ impl<'a> Steps<'a> {
             );
             return Err(BadInput::new(argument, reason));
         }
-        draw(nodes, &self.records, title, self.files.svg.as_deref(), self.files.draw)
+        draw(self.header, &self.records, title, self.files.svg.as_deref(), self.files.draw)
     }
 }
 
 /// Draws a run, into a file, on the terminal, or both.
 pub(crate) fn draw(
-    nodes: usize,
+    header: &Header,
     records: &[Record],
     title: &str,
     svg: Option<&Path>,
     here: bool,
 ) -> Result<(), BadInput> {
-    let picture = Picture::from_trace(nodes, records);
+    let picture = Picture::from_trace(&header.algorithm, header.nodes, records);
     if let Some(path) = svg {
         let style = diagram::Style { title: title.to_owned(), ..diagram::Style::default() };
         let text = picture.svg(&style).map_err(|error| BadInput::new("--svg", error))?;

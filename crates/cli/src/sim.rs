@@ -76,7 +76,8 @@ fn spec(arguments: &SimArguments, given: Given) -> Result<Spec, BadInput> {
 }
 
 fn one(spec: &Spec, arguments: &SimArguments) -> Result<Simulated, BadInput> {
-    let mut steps = Steps::new(&arguments.scene.files, &spec.header("sim"))?;
+    let header = spec.header("sim");
+    let mut steps = Steps::new(&arguments.scene.files, &header)?;
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(Duration::from_millis(100));
     let mut progress = |events: u64, now: Time| {
@@ -90,7 +91,7 @@ fn one(spec: &Spec, arguments: &SimArguments) -> Result<Simulated, BadInput> {
     };
     bar.finish_and_clear();
     let done = done?;
-    steps.finish(spec.nodes, &spec.algorithm)?;
+    steps.finish(&spec.algorithm)?;
     Ok(done)
 }
 

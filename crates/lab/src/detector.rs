@@ -12,6 +12,7 @@ use quorate_core::{Fact, NodeId, NodeSet, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 
+use crate::diagram::Seen;
 use crate::figures::{Named, by_kind};
 use crate::registry::Study;
 use crate::text::span;
@@ -72,6 +73,10 @@ impl Study for Detector {
 
     fn measures(spec: &Spec) -> Quality {
         Quality::new(spec.nodes)
+    }
+
+    fn seen(_: Fact<'_, Command, Event>) -> Seen {
+        Seen::default()
     }
 
     fn figures(quality: &Quality, report: &Report, _: Span) -> Figures {

@@ -9,6 +9,7 @@ use quorate_core::{Fact, NodeId, NodeSet, PerNode, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 
+use crate::diagram::{Change, Phase, Seen};
 use crate::figures::{Named, by_kind};
 use crate::registry::Study;
 use crate::text::{choice, span, stands_as_text};
@@ -284,6 +285,19 @@ impl Study for Election {
 
     fn measures(_: &Spec) -> Outcome {
         Outcome::default()
+    }
+
+    fn seen(fact: Fact<'_, Command, Event>) -> Seen {
+        match fact {
+            Fact::Command(Command::Elect) => Seen::word("asks for a leader"),
+            Fact::Event(Event::Leading(_)) => Seen::begin(Phase::Leading),
+            Fact::Event(Event::Following(_)) => {
+                Seen { change: Some(Change::End), ..Seen::word("follows") }
+            }
+            Fact::Event(Event::Parent(_) | Event::Leaderless) | Fact::Crashed | Fact::Recovered => {
+                Seen::default()
+            }
+        }
     }
 
     fn figures(outcome: &Outcome, report: &Report, unit: Span) -> Figures {

@@ -11,6 +11,7 @@ use quorate_core::{Fact, NodeId, NodeSet, Solution, Span, Time, Topology, ViewId
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 
+use crate::diagram::{Change, Phase, Seen};
 use crate::figures::{Named, by_kind};
 use crate::registry::{Study, configured};
 use crate::text::{choice, number, span};
@@ -260,6 +261,21 @@ impl Study for Group {
 
     fn measures(_: &Spec) -> Traffic {
         Traffic::default()
+    }
+
+    fn seen(fact: Fact<'_, Command, Event>) -> Seen {
+        match fact {
+            Fact::Command(Command::Multicast(_)) => Seen::word("sends to the group"),
+            Fact::Event(Event::Delivered(_)) => Seen::word("delivers"),
+            Fact::Event(Event::Installed { view, .. }) => {
+                Seen { view: Some(*view), ..Seen::begin(Phase::Member) }
+            }
+            Fact::Event(Event::Left | Event::Excluded) => Seen::change(Change::End),
+            Fact::Event(Event::Transitional { .. })
+            | Fact::Command(Command::Join | Command::Leave)
+            | Fact::Crashed
+            | Fact::Recovered => Seen::default(),
+        }
     }
 
     fn figures(traffic: &Traffic, report: &Report, unit: Span) -> Figures {

@@ -11,6 +11,7 @@ use quorate_quorum::Kind;
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 
+use crate::diagram::{Change, Phase, Seen};
 use crate::figures::{Named, by_kind};
 use crate::registry::{Study, configured};
 use crate::text::{number, span, stands_as_text, typed};
@@ -269,6 +270,16 @@ impl Study for Mutex {
             entries: 0,
             hand_overs: Mean::default(),
             responses: Mean::default(),
+        }
+    }
+
+    fn seen(fact: Fact<'_, Command, Event>) -> Seen {
+        match fact {
+            Fact::Command(Command::Acquire) => Seen::begin(Phase::Wanting),
+            Fact::Command(Command::Release) => Seen::change(Change::Leave),
+            Fact::Event(Event::Granted(_) | Event::Fenced(_)) => Seen::begin(Phase::Inside),
+            Fact::Event(Event::Lost) => Seen::change(Change::End),
+            Fact::Crashed | Fact::Recovered => Seen::default(),
         }
     }
 

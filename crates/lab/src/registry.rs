@@ -14,11 +14,14 @@ use quorate_algorithms::mutex::Mutex;
 use quorate_algorithms::{Catalogued, Maker, Portable, nearest};
 use quorate_check::{Plan, Progress, Report as Explored};
 use quorate_core::trace::Record;
-use quorate_core::{Algorithm, Meta, Options, Scene, Solution, Span, Topology, Traits, Workload};
+use quorate_core::{
+    Algorithm, Fact, Meta, Options, Scene, Solution, Span, Topology, Traits, Workload,
+};
 use quorate_sim::{Observer, Report};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::diagram::Seen;
 use crate::exhaust::explore;
 use crate::figures::{Figures, Named};
 use crate::replay::run_again;
@@ -91,6 +94,9 @@ pub trait Study: Catalogued {
 
     /// Measures of a run that has not begun.
     fn measures(spec: &Spec) -> Self::Measures;
+
+    /// What pictures show of something that users wish or are told.
+    fn seen(fact: Fact<'_, Self::Command, Self::Event>) -> Seen;
 
     /// What was measured; times in units of `unit`, T.
     fn figures(measures: &Self::Measures, report: &Report, unit: Span) -> Self::Figures;
@@ -175,6 +181,14 @@ pub(crate) struct Problem {
     pub(crate) judge_ours: fn(&Spec, &TraceFile) -> Result<Result<Verified, BadTrace>, BadInput>,
     pub(crate) judge_theirs: fn(&TraceFile) -> Result<Verified, BadTrace>,
     pub(crate) traits: fn(&Spec) -> Result<Traits, BadInput>,
+    sight: Sight,
+}
+
+/// What pictures show of commands and events that a trace writes as text.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight {
+    pub(crate) command: fn(&str) -> Seen,
+    pub(crate) event: fn(&str) -> Seen,
 }
 
 /// Makes the list of families, and the types that have one of each.
@@ -281,6 +295,16 @@ where
         judge_ours: |spec, trace| Ok(judge_ours(&stacked::<F>(spec)?, trace)),
         judge_theirs: judge_theirs::<F>,
         traits: |spec| Ok(stacked::<F>(spec)?.traits),
+        sight: Sight {
+            command: |text| {
+                let command = F::command(text);
+                command.map_or_else(Seen::default, |command| F::seen(Fact::Command(&command)))
+            },
+            event: |text| {
+                let event = F::event(text);
+                event.map_or_else(Seen::default, |event| F::seen(Fact::Event(&event)))
+            },
+        },
     }
 }
 
@@ -404,6 +428,14 @@ pub(crate) fn find(name: &str) -> Result<(&'static Problem, &'static Entry), Bad
 /// The family of this name.
 pub(crate) fn family(name: &str) -> Option<&'static Problem> {
     PROBLEMS.iter().find(|problem| problem.name == name)
+}
+
+/// What pictures show of commands and events of this algorithm, or of all of a family; nothing if
+/// there is no such family.
+pub(crate) fn sight(algorithm: &str) -> Sight {
+    let blind = Sight { command: |_| Seen::default(), event: |_| Seen::default() };
+    let problem = algorithm.split('/').next().and_then(family);
+    problem.map_or(blind, |problem| problem.sight)
 }
 
 fn unknown(name: &str) -> BadInput {
