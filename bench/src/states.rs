@@ -9,6 +9,7 @@ use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
 use quorate_check::{Network, Plan, Reduction, Timers};
 use quorate_core::{Channels, Meta, Timing};
+use quorate_lab::mutex::MutexSpec;
 use quorate_lab::{Spec, exhaust};
 
 const NODES: usize = 3;
@@ -57,7 +58,7 @@ pub(crate) fn run() {
 
 fn line(meta: &Meta) -> String {
     let mut spec = Spec::new(meta.name, NODES);
-    spec.mutex.requests = REQUESTS;
+    let mut given = MutexSpec { requests: REQUESTS, ..MutexSpec::default() };
     let (network, channels) = match meta.channels {
         Channels::Fifo => (Network::Fifo, "in order"),
         Channels::Unordered => (Network::Unordered, "in any order"),
@@ -75,7 +76,7 @@ fn line(meta: &Meta) -> String {
                 format!("`--{name} {value}`")
             }
             Change::Quorum(name) => {
-                spec.mutex.quorum = Some(name.to_owned());
+                given.quorum = Some(name.parse().expect("it is a quorum system"));
                 format!("`--quorum '{name}'`")
             }
             Change::Reduce => {
@@ -84,7 +85,7 @@ fn line(meta: &Meta) -> String {
             }
         });
     }
-    let done = exhaust(&spec, &plan, &mut |_| {}).expect("the arguments make sense");
+    let done = exhaust(&spec.given(given), &plan, &mut |_| {}).expect("the arguments make sense");
     let result = done.json["result"].as_str().unwrap_or_default();
     let (states, depth) = (grouped(done.report.states), done.report.depth);
     format!(

@@ -1,13 +1,20 @@
 //! What can be typed.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use clap::{Arg, ArgMatches, Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
-use quorate_core::{Meta, Span};
-use quorate_lab::election::{Ids, Who};
-use quorate_lab::group::{GroupSpec, OrderSpec};
-use quorate_lab::{BadInput, ChannelSpec, PartitionSpec, Spec, TopologySpec, catalogue, meta};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, Parser, Subcommand, ValueEnum,
+};
+use quorate_check::{Discards, Start, Timers};
+use quorate_core::OptionSpec;
+use quorate_lab::{
+    About, BadInput, ChannelSpec, DISCARDS, FileOf, STARTS, Spec, TIMERS, TopologySpec, arguments,
+    known, read,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,64 +129,14 @@ pub(crate) struct SceneArguments {
     #[arg(long, value_name = "TOPOLOGY")]
     pub(crate) topology: Option<String>,
     /// Do links keep the order? [default: as the algorithm needs]
-    #[arg(long, value_enum)]
-    pub(crate) channels: Option<Channels>,
+    #[arg(long, value_parser = one_of(&ChannelSpec::NAMES))]
+    pub(crate) channels: Option<ChannelSpec>,
     /// The layers that the algorithm runs over, the uppermost first: views (mutex: when a node
     /// crashes, the others agree on who is left and who is inside, and start the algorithm anew),
     /// reliable (links that send again what is lost and keep the order; delays then have no bound:
     /// give a generous --delay-max to algorithms that need one), detector/NAME (a failure detector)
     #[arg(long, value_name = "LAYER,…", default_value = "bare")]
     pub(crate) over: String,
-    /// Mutex: how often each node enters [default: 3; 1 for check]
-    #[arg(long, value_name = "R")]
-    pub(crate) requests: Option<u32>,
-    /// Mutex: who is inside at the start
-    #[arg(long, value_name = "NODE")]
-    pub(crate) holder: Option<u32>,
-    /// Mutex: the election whose tree is used, where requests move along one: election/adoption
-    #[arg(long, value_name = "ELECTION")]
-    pub(crate) tree_from: Option<String>,
-    /// Mutex: who never wants to enter: 1,5-9
-    #[arg(long, value_name = "NODES")]
-    pub(crate) bystanders: Option<String>,
-    /// Mutex: whom nodes ask: singleton, all, majority, weighted:W,…, grid, projective-plane,
-    /// crumbling-wall[:W,…], tree, nucleus or custom:FILE [default: grid]
-    #[arg(long, value_name = "KIND")]
-    pub(crate) quorum: Option<String>,
-    /// Election: ascending, descending, random, or a file with an id, or an id and a weight, per line
-    #[arg(long, value_name = "IDS")]
-    pub(crate) ids: Option<String>,
-    /// Election: all, one (node 1), a number of random nodes, or nodes:A,B,…
-    #[arg(long, value_name = "WHO")]
-    pub(crate) initiators: Option<String>,
-    /// Election: which end of the order wins
-    #[arg(long, value_enum)]
-    pub(crate) criterion: Option<Criterion>,
-    /// Detector: how often nodes beat [default: 10]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) interval: Option<String>,
-    /// Group: how many nodes send, the first ones [default: all]
-    #[arg(long, value_name = "K")]
-    pub(crate) senders: Option<usize>,
-    /// Group: how many messages each of them sends [default: 5; 1 for check]
-    #[arg(long, value_name = "M")]
-    pub(crate) messages: Option<u32>,
-    /// Group: fifo, causal, total, total-sequencer, total-token or mixed (one in each order, in
-    /// turn) [default: as the algorithm does it]
-    #[arg(long, value_name = "ORDER")]
-    pub(crate) order: Option<String>,
-    /// Group: ask for uniform delivery
-    #[arg(long)]
-    pub(crate) uniform: bool,
-    /// Group: how many nodes are members from the start, the first ones [default: all]
-    #[arg(long, value_name = "K")]
-    pub(crate) members: Option<usize>,
-    /// Group: a node joins
-    #[arg(long, value_name = "NODE@TIME")]
-    pub(crate) join: Vec<String>,
-    /// Group: a node leaves, when it has sent all of its messages
-    #[arg(long, value_name = "NODE@TIME")]
-    pub(crate) leave: Vec<String>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -232,25 +189,27 @@ pub(crate) struct SimArguments {
     /// The network is cut: 1,2|3,4@10..20
     #[arg(long, value_name = "A|B@FROM..TO")]
     pub(crate) partition: Vec<String>,
+    /// A link is cut in both directions, A-B, or in one, A>B: 2-3@5..9, 2>3@5.. for ever
+    #[arg(long, value_name = "A-B@FROM..TO")]
+    pub(crate) cut: Vec<String>,
+    /// A node stands still for a while, and keeps its state
+    #[arg(long, value_name = "NODE@FROM..TO")]
+    pub(crate) pause_node: Vec<String>,
+    /// The clock of a node runs at another rate, from 0.5 to 2
+    #[arg(long, value_name = "NODE*RATE")]
+    pub(crate) clock: Vec<String>,
+    /// Everybody crashes, and comes up again one unit later, or as FROM..TO says
+    #[arg(long, value_name = "TIME")]
+    pub(crate) restart_all: Vec<String>,
+    /// To persist something takes so long; a crash meanwhile loses or tears it [default: 0]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) disk_write: Option<String>,
     /// A failure detector tells of crashes after so long [default: none; 3 over views]
     #[arg(long, value_name = "TIME")]
     pub(crate) detect: Option<String>,
     /// Stop at this time [default: when nothing happens any more; 1000 for detectors]
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Mutex: light (one at a time), heavy (everyone always), the mean time between wishes,
-    /// hot:NODE*FACTOR (one node asks so many times as often), or file:PATH with NODE TIME per line
-    #[arg(long, value_name = "LOAD")]
-    pub(crate) load: Option<String>,
-    /// Mutex: how long a node stays inside [default: 1]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) cs: Option<String>,
-    /// Election: how long after one initiator the next one asks
-    #[arg(long, value_name = "TIME")]
-    pub(crate) stagger: Option<String>,
-    /// Group: how long a sender waits before each message [default: 1]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) gap: Option<String>,
     /// Run with so many seeds, and print means
     #[arg(long, value_name = "K", conflicts_with_all = ["trace", "svg", "draw"])]
     pub(crate) runs: Option<u32>,
@@ -262,13 +221,13 @@ pub(crate) struct CheckArguments {
     pub(crate) scene: SceneArguments,
     /// When timers may run out: at any time (nothing is known of delays), or only when no message
     /// is under way (delays are bounded)
-    #[arg(long, value_enum, default_value = "anytime")]
+    #[arg(long, value_parser = one_of(&TIMERS), default_value = "anytime")]
     pub(crate) timers: Timers,
     /// How nodes come up: all at once; in a step of their own; or all, and all users have wished
-    #[arg(long, value_enum, default_value = "at-once")]
+    #[arg(long, value_parser = one_of(&STARTS), default_value = "at-once")]
     pub(crate) start: Start,
     /// Is it a step when a message is taken in and nothing follows?
-    #[arg(long, value_enum, default_value = "count")]
+    #[arg(long, value_parser = one_of(&DISCARDS), default_value = "count")]
     pub(crate) discards: Discards,
     /// Leave out when outdated messages arrive, as the algorithm claims and the checker verifies; a
     /// counterexample need not be shortest then
@@ -376,292 +335,139 @@ pub(crate) struct DemoArguments {
     pub(crate) out: PathBuf,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Channels {
-    Fifo,
-    Unordered,
+/// A parser of one of these words, which help lists.
+fn one_of<T>(names: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let words = names.iter().map(|(name, _)| *name);
+    PossibleValuesParser::new(words).try_map(|word| {
+        let named = names.iter().find(|(name, _)| *name == word);
+        named.map(|(_, value)| *value).ok_or("it is none of them")
+    })
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Criterion {
-    Highest,
-    Lowest,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Timers {
-    Anytime,
-    Quiet,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Start {
-    AtOnce,
-    Step,
-    Started,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Discards {
-    Count,
-    Ignore,
-}
-
-/// The command line, with the options of the algorithm that is named on it.
+/// The command line, with the arguments of the families and the options of the algorithm that is
+/// named on it.
 pub(crate) fn command() -> Command {
-    let mut command = Cli::command();
     let typed: Vec<String> = std::env::args().collect();
     // Another algorithm may stand behind --tree-from.
     let mut pairs = typed.windows(2).filter(|pair| pair[0] != "--tree-from");
-    let named = pairs.find_map(|pair| meta(&pair[1]).ok());
-    if let Some(Meta { options, .. }) = named {
-        for task in ["sim", "check"] {
-            command = command.mut_subcommand(task, |task| {
-                task.args(options.iter().map(|option| {
-                    Arg::new(option.name)
-                        .long(option.name)
-                        .value_name(option.values)
-                        .help(format!("{} [default: {}]", option.help, option.default))
-                        .help_heading("Options of this algorithm")
-                }))
-            });
-        }
+    let named = pairs.find_map(|pair| known(&pair[1]));
+    let mut command = Cli::command();
+    for (task, simulated) in [("sim", true), ("check", false)] {
+        let families = arguments().filter(|(_, about)| simulated || !about.simulated);
+        let options = named.iter().flat_map(|meta| meta.options);
+        let arguments = families
+            .map(|(family, about)| family_argument(family, about))
+            .chain(options.map(algorithm_option));
+        command = command.mut_subcommand(task, |task| task.args(arguments));
     }
     command
 }
 
-/// The options of the algorithm, as given.
-pub(crate) fn algorithm_options(matches: &ArgMatches) -> BTreeMap<String, String> {
-    let Some((_, matches)) = matches.subcommand() else { return BTreeMap::new() };
-    let known = catalogue().flat_map(|meta| meta.options);
-    let given = known.filter_map(|option| {
-        let value = matches.try_get_one::<String>(option.name).ok()??;
-        Some((option.name.to_owned(), value.clone()))
-    });
-    given.collect()
+fn family_argument(family: &'static str, about: &About) -> Arg {
+    let argument = Arg::new(about.name).long(about.name).help(about.help).help_heading(family);
+    match about.value {
+        None => argument.action(ArgAction::SetTrue),
+        Some(value) if about.repeated => argument.value_name(value).action(ArgAction::Append),
+        Some(value) => argument.value_name(value),
+    }
+}
+
+fn algorithm_option(option: &OptionSpec) -> Arg {
+    Arg::new(option.name)
+        .long(option.name)
+        .value_name(option.values)
+        .help(format!("{} [default: {}]", option.help, option.default))
+        .help_heading("Options of this algorithm")
+}
+
+/// What is given to the family and to the algorithm, as typed.
+#[derive(Debug)]
+pub(crate) struct Given {
+    /// By the name of the argument; of a flag, the text is empty.
+    family: Vec<(&'static About, String)>,
+    options: BTreeMap<String, String>,
+}
+
+impl Given {
+    /// Of all that was typed.
+    pub(crate) fn of(matches: &ArgMatches) -> Self {
+        let mut given = Self { family: Vec::new(), options: BTreeMap::new() };
+        let Some((_, matches)) = matches.subcommand() else { return given };
+        let texts =
+            |name| matches.try_get_many::<String>(name).ok().flatten().into_iter().flatten();
+        for (_, about) in arguments() {
+            match about.value {
+                Some(_) => given.family.extend(texts(about.name).map(|text| (about, text.clone()))),
+                None => {
+                    let set = matches.try_get_one::<bool>(about.name).ok().flatten();
+                    given.family.extend((set == Some(&true)).then(|| (about, String::new())));
+                }
+            }
+        }
+        let algorithm = matches.try_get_one::<String>("algorithm").ok().flatten();
+        let options = algorithm.and_then(|name| known(name)).map_or(&[][..], |meta| meta.options);
+        for option in options {
+            let text = texts(option.name).next();
+            given.options.extend(text.map(|text| (option.name.to_owned(), text.clone())));
+        }
+        given
+    }
 }
 
 impl SceneArguments {
-    /// The run that is meant.
-    pub(crate) fn spec(
-        &self,
-        nodes: usize,
-        requests: u32,
-        messages: u32,
-        options: BTreeMap<String, String>,
-    ) -> Result<Spec, BadInput> {
-        let meta = meta(&self.algorithm)?;
-        self.belong(meta)?;
-        let mut spec = Spec::new(&self.algorithm, self.nodes.unwrap_or(nodes));
+    /// The run that is meant, where this is what is run if nothing is said.
+    pub(crate) fn spec(&self, usual: Spec, given: Given) -> Result<Spec, BadInput> {
+        let mut spec = usual;
+        for (about, text) in given.family {
+            let text = with_file(about, text)?;
+            spec.read(about.name, &text)?;
+        }
         spec.seed = self.seed;
-        spec.options = options;
+        spec.options = given.options;
         spec.topology = self.topology.as_deref().map(topology).transpose()?;
-        spec.channels = self.channels.map(|channels| match channels {
-            Channels::Fifo => ChannelSpec::Fifo,
-            Channels::Unordered => ChannelSpec::Unordered,
-        });
-        spec.over = self.over.parse()?;
-        spec.mutex.requests = self.requests.unwrap_or(requests);
-        spec.mutex.holder = self.holder;
-        spec.mutex.tree_from.clone_from(&self.tree_from);
-        if let Some(text) = &self.bystanders {
-            let bad =
-                || BadInput::new("--bystanders", format!("{text} is not a list such as 1,5-9"));
-            spec.mutex.bystanders = numbers(text).ok_or_else(bad)?;
-        }
-        spec.mutex.quorum = self.quorum.as_deref().map(quorum).transpose()?;
-        spec.election.lowest = self.criterion == Some(Criterion::Lowest);
-        if let Some(text) = &self.ids {
-            spec.election.ids = ids(text)?;
-        }
-        if let Some(text) = &self.initiators {
-            spec.election.initiators = initiators(text)?;
-        }
-        if let Some(text) = &self.interval {
-            spec.detector.interval = time("--interval", text)?;
-        }
-        if meta.family() == "group" {
-            spec.group = self.group(messages)?;
-        }
-        if self.nodes.is_none() {
-            spec.nodes = counted(&spec).unwrap_or(nodes);
-        }
+        spec.channels = self.channels;
+        spec.over = read("--over", &self.over)?;
+        spec.nodes = self.nodes.or_else(|| spec.counted()).unwrap_or(spec.nodes);
         Ok(spec)
     }
+}
 
-    /// Do all arguments belong to the family of the algorithm?
-    fn belong(&self, meta: &Meta) -> Result<(), BadInput> {
-        self.belongs(
-            meta,
-            "mutex",
-            &[
-                ("--requests", self.requests.is_some()),
-                ("--holder", self.holder.is_some()),
-                ("--bystanders", self.bystanders.is_some()),
-                ("--tree-from", self.tree_from.is_some()),
-                ("--quorum", self.quorum.is_some()),
-            ],
-        )?;
-        self.belongs(
-            meta,
-            "election",
-            &[
-                ("--ids", self.ids.is_some()),
-                ("--initiators", self.initiators.is_some()),
-                ("--criterion", self.criterion.is_some()),
-            ],
-        )?;
-        self.belongs(meta, "detector", &[("--interval", self.interval.is_some())])?;
-        self.belongs(
-            meta,
-            "group",
-            &[
-                ("--senders", self.senders.is_some()),
-                ("--messages", self.messages.is_some()),
-                ("--order", self.order.is_some()),
-                ("--uniform", self.uniform),
-                ("--members", self.members.is_some()),
-                ("--join", !self.join.is_empty()),
-                ("--leave", !self.leave.is_empty()),
-            ],
-        )
-    }
-
-    /// What a group is given, if each sender sends so many messages where nothing is said.
-    fn group(&self, messages: u32) -> Result<GroupSpec, BadInput> {
-        let all = |argument, texts: &[String]| {
-            texts.iter().map(|text| node_at_time(argument, text)).collect::<Result<_, _>>()
-        };
-        Ok(GroupSpec {
-            senders: self.senders,
-            messages: self.messages.unwrap_or(messages),
-            order: self.order.as_deref().map(order).transpose()?,
-            uniform: self.uniform,
-            members: self.members,
-            joins: all("--join", &self.join)?,
-            leaves: all("--leave", &self.leave)?,
-            ..GroupSpec::default()
-        })
-    }
-
-    /// Arguments of one family make no sense for another.
-    pub(crate) fn belongs(
-        &self,
-        meta: &Meta,
-        family: &str,
-        given: &[(&str, bool)],
-    ) -> Result<(), BadInput> {
-        match given.iter().find(|(_, given)| *given) {
-            Some((argument, _)) if meta.family() != family => {
-                let reason = format!("only {family} algorithms take it, not {}", meta.name);
-                Err(BadInput::new(argument, reason))
-            }
-            _ => Ok(()),
+/// The text of an argument, or of the file that it names, so that a trace says it all.
+fn with_file(about: &About, text: String) -> Result<String, BadInput> {
+    match (about.file)(&text) {
+        Some(FileOf { path, may_be_text: true, .. }) if !Path::new(path).exists() => Ok(text),
+        Some(FileOf { path, before, .. }) => {
+            let text = read_file(&format!("--{}", about.name), path.as_ref())?;
+            Ok(format!("{before}{text}"))
         }
+        None => Ok(text),
     }
 }
 
-/// How many nodes the given files are about.
-fn counted(spec: &Spec) -> Option<usize> {
-    if let Ids::Given(given) = &spec.election.ids {
-        return Some(given.len());
-    }
-    let Some(TopologySpec::Links(text)) = &spec.topology else { return None };
-    quorate_sim::topology::read(text, None).ok().map(|topology| topology.count())
-}
-
+/// A topology by name, or by the links in a file.
 pub(crate) fn topology(text: &str) -> Result<TopologySpec, BadInput> {
     match text.strip_prefix("file:") {
         Some(path) => Ok(TopologySpec::Links(read_file("--topology", path.as_ref())?)),
-        None => Ok(TopologySpec::Named(text.to_owned())),
+        None => read("--topology", text),
     }
 }
 
-/// A quorum system by name. Of a file the text is taken, so that a trace says it all.
-fn quorum(text: &str) -> Result<String, BadInput> {
-    match text.strip_prefix("custom:").filter(|path| std::path::Path::new(path).exists()) {
-        Some(path) => Ok(format!("custom:{}", read_file("--quorum", path.as_ref())?)),
-        None => Ok(text.to_owned()),
-    }
-}
-
-fn ids(text: &str) -> Result<Ids, BadInput> {
-    match text {
-        "ascending" => Ok(Ids::Ascending),
-        "descending" => Ok(Ids::Descending),
-        "random" => Ok(Ids::Random),
-        path => Ids::read(&read_file("--ids", path.as_ref())?),
-    }
-}
-
-fn initiators(text: &str) -> Result<Who, BadInput> {
-    let bad = || {
-        let reason = format!("{text} is not all, one, a number of nodes, or nodes:A,B,…");
-        BadInput::new("--initiators", reason)
-    };
-    if let Some(list) = text.strip_prefix("nodes:") {
-        return Ok(Who::Nodes(numbers(list).ok_or_else(bad)?));
-    }
-    match text {
-        "all" => Ok(Who::All),
-        "one" => Ok(Who::One),
-        count => count.parse().map(Who::Some).map_err(|_| bad()),
-    }
-}
-
-fn order(text: &str) -> Result<OrderSpec, BadInput> {
-    let named = OrderSpec::NAMES.iter().find(|(name, _)| *name == text);
-    named.map(|(_, order)| *order).ok_or_else(|| {
-        let names: Vec<_> = OrderSpec::NAMES.iter().map(|(name, _)| *name).collect();
-        BadInput::new("--order", format!("{text} is none of {}", names.join(", ")))
-    })
-}
-
-/// A list of node numbers, with ranges: `1,2,5-9`.
-fn numbers(text: &str) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
-    for part in text.split(',') {
-        match part.split_once('-') {
-            Some((first, last)) => {
-                let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-                (first <= last && last - first < 1 << 20).then_some(())?;
-                numbers.extend(first..=last);
-            }
-            None => numbers.push(part.parse().ok()?),
-        }
-    }
-    Some(numbers)
-}
-
-/// A length of time.
-pub(crate) fn time(argument: &str, text: &str) -> Result<u64, BadInput> {
-    let reason = || format!("{text} is not a time such as 2, 0.5, 30us or 1s");
-    text.parse::<Span>().map(|span| span.0).map_err(|_| BadInput::new(argument, reason()))
-}
-
-/// `NODE@TIME`.
-pub(crate) fn node_at_time(argument: &str, text: &str) -> Result<(u32, u64), BadInput> {
-    let bad = || BadInput::new(argument, format!("{text} is not of the form NODE@TIME"));
-    let (node, at) = text.split_once('@').ok_or_else(bad)?;
-    Ok((node.parse().map_err(|_| bad())?, time(argument, at)?))
-}
-
-/// `A|B@FROM..TO`.
-pub(crate) fn partition(text: &str) -> Result<PartitionSpec, BadInput> {
-    let argument = "--partition";
-    let bad = || BadInput::new(argument, format!("{text} is not of the form 1,2|3,4@FROM..TO"));
-    let (sides, times) = text.split_once('@').ok_or_else(bad)?;
-    let (from, until) = times.split_once("..").ok_or_else(bad)?;
-    let sides: Option<Vec<_>> = sides.split('|').map(numbers).collect();
-    let sides = sides.filter(|sides| sides.len() > 1).ok_or_else(bad)?;
-    Ok(PartitionSpec { sides, from: time(argument, from)?, until: time(argument, until)? })
+/// Reads all texts of an argument that may be given several times.
+pub(crate) fn all<T>(argument: &str, texts: &[String]) -> Result<Vec<T>, BadInput>
+where
+    T: FromStr<Err: Display>,
+{
+    texts.iter().map(|text| read(argument, text)).collect()
 }
 
 /// The largest file that is read as an argument.
 const FILE_BYTES_MAX: u64 = 512 << 20;
 
 /// The text of a file that an argument names.
-pub(crate) fn read_file(argument: &str, path: &std::path::Path) -> Result<String, BadInput> {
+pub(crate) fn read_file(argument: &str, path: &Path) -> Result<String, BadInput> {
     let bad = |why: String| BadInput::new(argument, format!("{}: {why}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| bad(error.to_string()))?.len();
     if size > FILE_BYTES_MAX {

@@ -1,6 +1,5 @@
 //! `quorate check`.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,24 +10,18 @@ use quorate_lab::{BadInput, ChannelSpec, Exhausted, Spec, exhaust, meta, traits}
 use serde_json::json;
 
 use crate::Done;
-use crate::arguments::{CheckArguments, Discards, FileArguments, Start, Timers};
+use crate::arguments::{CheckArguments, FileArguments, Given};
 use crate::output::{self, Steps};
 
 /// How many nodes there are if nothing is said.
 const NODES: usize = 3;
-/// How often each node enters if nothing is said.
-const REQUESTS: u32 = 1;
-/// How many messages each sender sends if nothing is said.
-const MESSAGES: u32 = 1;
 /// The most faults of a kind.
 const FAULTS_MAX: u32 = 255;
 
 /// Explores every interleaving.
-pub(crate) fn run(
-    arguments: &CheckArguments,
-    options: BTreeMap<String, String>,
-) -> Result<Done, BadInput> {
-    let spec = arguments.scene.spec(NODES, REQUESTS, MESSAGES, options)?;
+pub(crate) fn run(arguments: &CheckArguments, given: Given) -> Result<Done, BadInput> {
+    let usual = Spec::small(&arguments.scene.algorithm, NODES)?;
+    let spec = arguments.scene.spec(usual, given)?;
     let plan = plan(arguments, &spec)?;
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(Duration::from_millis(100));
@@ -81,19 +74,9 @@ fn plan(arguments: &CheckArguments, spec: &Spec) -> Result<Plan, BadInput> {
     let mortal = Some(mortal).filter(|mortal| !mortal.is_empty());
     Ok(Plan {
         network,
-        start: match arguments.start {
-            Start::AtOnce => check::Start::AtOnce,
-            Start::Step => check::Start::Step,
-            Start::Started => check::Start::Started,
-        },
-        timers: match arguments.timers {
-            Timers::Anytime => check::Timers::Anytime,
-            Timers::Quiet => check::Timers::WhenQuiet,
-        },
-        discards: match arguments.discards {
-            Discards::Count => check::Discards::Count,
-            Discards::Ignore => check::Discards::Ignore,
-        },
+        start: arguments.start,
+        timers: arguments.timers,
+        discards: arguments.discards,
         reduction: if arguments.reduce {
             check::Reduction::Outdated
         } else {
@@ -125,7 +108,7 @@ fn write(
     for record in &trace.records {
         steps.take(record.clone());
     }
-    steps.finish(spec.nodes, &format!("{}: a counterexample", spec.algorithm))?;
+    steps.finish(&format!("{}: a counterexample", spec.algorithm))?;
     Ok(Some(path))
 }
 

@@ -2,11 +2,15 @@
 
 use std::path::Path;
 
+use quorate_algorithms::election::Election;
+use quorate_algorithms::mutex::Mutex;
 use quorate_check::{Plan, Timers};
-use quorate_core::{Cost, Span};
-use quorate_lab::election::{Ids, Who};
-use quorate_lab::{BadInput, Spec, Watch, exhaust, meta, simulate, simulate_many};
-use serde_json::Value;
+use quorate_core::{Cost, Span, Time};
+use quorate_lab::election::{ElectionSpec, Ids, Who};
+use quorate_lab::mutex::{LoadSpec, MutexSpec};
+use quorate_lab::{
+    self as lab, BadInput, NodeAt, Numbers, Spec, Watch, exhaust, meta, read, simulate,
+};
 
 use crate::Done;
 use crate::arguments::{DemoArguments, FileArguments};
@@ -16,6 +20,8 @@ const RICART_AGRAWALA: &str = "mutex/ricart-agrawala";
 const CHANG_ROBERTS: &str = "election/chang-roberts";
 const BULLY: &str = "election/bully";
 
+/// How many runs a mean is made of.
+const RUNS: u64 = 1_000;
 /// Measured means may be off by so much.
 const TOLERANCE: f64 = 0.01;
 
@@ -78,39 +84,52 @@ fn measure() -> Result<Vec<Row>, BadInput> {
     let mut rows = Vec::new();
     for nodes in [10, 100] {
         let spec = Spec::new(RICART_AGRAWALA, nodes);
-        rows.push(row(&spec, "messages per entry", "messages_per_entry", 1)?);
-        rows.push(row(&spec, "synchronisation delay", "sync_delay", 1)?);
+        let figures = lab::measure::<Mutex>(&spec)?.figures;
+        rows.push(row(&spec, "messages per entry", figures.messages_per_entry)?);
+        rows.push(row(&spec, "synchronisation delay", figures.sync_delay)?);
     }
-    for (ids, experiment, runs) in [
-        (Ids::Ascending, "messages, ids ascending", 1),
-        (Ids::Descending, "messages, ids descending", 1),
-        (Ids::Random, "messages, ids random", 1000),
-    ] {
-        let mut spec = Spec::new(CHANG_ROBERTS, 100);
-        spec.election.ids = ids;
-        rows.push(row(&spec, experiment, "messages", runs)?);
+    for (ids, experiment) in
+        [(Ids::Ascending, "messages, ids ascending"), (Ids::Descending, "messages, ids descending")]
+    {
+        let spec = ring(ids);
+        rows.push(row(&spec, experiment, Some(messages(&spec)?))?);
     }
+    let spec = ring(Ids::Random);
+    let seeds = (0..RUNS).map(|run| messages(&Spec { seed: spec.seed + run, ..spec.clone() }));
+    let total: f64 = seeds.collect::<Result<Vec<_>, _>>()?.iter().sum();
+    let mean = Some(total / RUNS as f64);
+    rows.push(Row { is_mean: true, ..row(&spec, "messages, ids random", mean)? });
     for nodes in [5, 8] {
         for (starter, experiment) in [
             (1, "messages, best dead, worst starts"),
             (nodes as u32 - 1, "messages, best dead, second best starts"),
         ] {
-            let mut spec = Spec::new(BULLY, nodes);
-            spec.crashes = vec![(nodes as u32, 0)];
-            spec.election.initiators = Who::Nodes(vec![starter]);
-            rows.push(row(&spec, experiment, "messages", 1)?);
+            let mut spec = Spec::new(BULLY, nodes).given(started_by(starter));
+            spec.crashes = vec![NodeAt::new(nodes as u32, Time::ZERO)];
+            rows.push(row(&spec, experiment, Some(messages(&spec)?))?);
         }
     }
     Ok(rows)
 }
 
-/// Measures one figure against the published cost of the same name.
-fn row(spec: &Spec, experiment: &'static str, figure: &str, runs: u32) -> Result<Row, BadInput> {
-    let done = if runs == 1 {
-        simulate(spec, Watch::default())?
-    } else {
-        simulate_many(spec, runs, &mut |_| {})?
-    };
+/// A ring of nodes with these ids.
+fn ring(ids: Ids) -> Spec {
+    Spec::new(CHANG_ROBERTS, 100).given(ElectionSpec { ids, ..ElectionSpec::default() })
+}
+
+/// An election that this node asks for.
+fn started_by(node: u32) -> ElectionSpec {
+    let initiators = Who::Nodes(Numbers(vec![node]));
+    ElectionSpec { initiators, ..ElectionSpec::default() }
+}
+
+/// The messages of an election.
+fn messages(spec: &Spec) -> Result<f64, BadInput> {
+    Ok(lab::measure::<Election>(spec)?.figures.messages as f64)
+}
+
+/// What was measured in an experiment, against the published cost of the same name.
+fn row(spec: &Spec, experiment: &'static str, measured: Option<f64>) -> Result<Row, BadInput> {
     let meta = meta(&spec.algorithm)?;
     let cost = meta.costs.iter().find(|cost| cost.what == experiment);
     let Cost { formula, value, .. } =
@@ -119,18 +138,18 @@ fn row(spec: &Spec, experiment: &'static str, figure: &str, runs: u32) -> Result
         algorithm: meta.name,
         experiment,
         nodes: spec.nodes,
-        measured: done.json.get(figure).and_then(Value::as_f64).unwrap_or(f64::NAN),
+        measured: measured.unwrap_or(f64::NAN),
         theory: value(spec.nodes as f64),
         formula,
-        is_mean: runs > 1,
+        is_mean: false,
     })
 }
 
 /// Checks what must hold, and shows what must not.
 fn check(folder: &Path) -> Result<bool, BadInput> {
     output::print_line("\nEvery interleaving of three nodes:\n");
-    let mut spec = Spec::new(RICART_AGRAWALA, 3);
-    spec.mutex.requests = 2;
+    let twice = MutexSpec { requests: 2, ..MutexSpec::default() };
+    let spec = Spec::new(RICART_AGRAWALA, 3).given(twice);
     let mut rows = Vec::new();
     let holds = exhaust(&spec, &Plan::default(), &mut |_| {})?;
     rows.push(("two entries each", spec, &holds, "must hold"));
@@ -160,7 +179,7 @@ fn check(folder: &Path) -> Result<bool, BadInput> {
     if let Some(trace) = &asynchronous.trace {
         let path = folder.join("bully-two-leaders.svg");
         let title = "Bully without bounded delays: two leaders";
-        output::draw(trace.header.nodes, &trace.records, title, Some(&path), false)?;
+        output::draw(&trace.header, &trace.records, title, Some(&path), false)?;
     }
     let as_expected = holds.trace.is_none() && synchronous.trace.is_none();
     Ok(as_expected && asynchronous.trace.is_some())
@@ -168,28 +187,28 @@ fn check(folder: &Path) -> Result<bool, BadInput> {
 
 /// Draws a run of each algorithm.
 fn pictures(folder: &Path) -> Result<(), BadInput> {
-    let mut mutex = Spec::new(RICART_AGRAWALA, 4);
-    mutex.mutex.requests = 1;
-    mutex.latency = "uniform:0.6..1.8".to_owned();
-    mutex.mutex.load = "2".to_owned();
-    let mut ring = Spec::new(CHANG_ROBERTS, 6);
-    let ids = [3, 7, 2, 9, 4, 1];
-    ring.election.ids = Ids::Given(ids.iter().map(|&id| (id, u64::from(id))).collect());
-    let mut bully = Spec::new(BULLY, 5);
-    bully.crashes = vec![(5, 0)];
-    bully.recoveries = vec![(5, Span::units(8).0)];
-    bully.election.initiators = Who::Nodes(vec![2]);
-    bully.latency = "uniform:0.6..1".to_owned();
+    let once =
+        MutexSpec { requests: 1, load: LoadSpec::Poisson(Span::units(2)), ..MutexSpec::default() };
+    let mut mutex = Spec::new(RICART_AGRAWALA, 4).given(once);
+    mutex.latency = read("--latency", "uniform:0.6..1.8")?;
+    let ids = [3, 7, 2, 9, 4, 1].map(|id| (id, u64::from(id)));
+    let ids = Ids::Given(ids.into());
+    let ring = Spec::new(CHANG_ROBERTS, 6).given(ElectionSpec { ids, ..ElectionSpec::default() });
+    let mut bully = Spec::new(BULLY, 5).given(started_by(2));
+    bully.crashes = vec![NodeAt::new(5, Time::ZERO)];
+    bully.recoveries = vec![NodeAt::new(5, Time::ZERO + Span::units(8))];
+    bully.latency = read("--latency", "uniform:0.6..1")?;
     for (spec, file, title) in [
         (mutex, "ricart-agrawala.svg", "Ricart-Agrawala: four nodes want to enter"),
         (ring, "chang-roberts.svg", "Chang-Roberts: ids 3, 7, 2, 9, 4, 1 round a ring"),
         (bully, "bully.svg", "Bully: 5 is down, 4 takes over, 5 comes back"),
     ] {
         let files = FileArguments { trace: None, svg: Some(folder.join(file)), draw: false };
-        let mut steps = Steps::new(&files, &spec.header("sim"))?;
+        let header = spec.header("sim");
+        let mut steps = Steps::new(&files, &header)?;
         let mut record = |record| steps.take(record);
         simulate(&spec, Watch { record: Some(&mut record), progress: None })?;
-        steps.finish(spec.nodes, title)?;
+        steps.finish(title)?;
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use clap::FromArgMatches;
 use quorate_lab::BadInput;
 
-use arguments::{Cli, Task};
+use arguments::{Cli, Given, Task};
 
 /// Did all hold?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,10 +37,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    let options = arguments::algorithm_options(&matches);
+    let given = Given::of(&matches);
     let done = match cli.task {
-        Task::Sim(arguments) => sim::run(&arguments, options),
-        Task::Check(arguments) => check::run(&arguments, options),
+        Task::Sim(arguments) => sim::run(&arguments, given),
+        Task::Check(arguments) => check::run(&arguments, given),
         Task::Compare(arguments) => compare::run(&arguments),
         Task::Quorum(arguments) => quorum::run(&arguments),
         Task::Algorithms(arguments) => algorithms::run(&arguments),

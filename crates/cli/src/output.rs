@@ -7,8 +7,9 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
 use quorate_core::trace::{END, Header, Record};
-use quorate_lab::BadInput;
 use quorate_lab::diagram::{self, Picture};
+use quorate_lab::{BadInput, Figure, Number};
+use quorate_sim::Verdict;
 use serde_json::{Map, Value};
 
 use crate::arguments::FileArguments;
@@ -47,42 +48,49 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, right: &[usize]) ->
     lines.join("\n")
 }
 
-/// Figures of several parts that are shown.
-const LISTED: [&str; 4] = ["by_kind", "load", "detection_time", "latency"];
-
 /// What was measured, one line each.
-pub(crate) fn figures(json: &Map<String, Value>) -> String {
+pub(crate) fn figures(named: &[(&str, Figure)]) -> String {
     let mut rows = Vec::new();
-    for (name, value) in json {
-        match value {
-            Value::Array(_) => {}
-            Value::Object(parts) if LISTED.contains(&name.as_str()) => {
-                for (part, value) in parts {
-                    rows.push(vec![format!("  {} {part}", words(name)), shown(value)]);
-                }
-            }
-            Value::Object(_) => {}
-            value => rows.push(vec![format!("  {}", words(name)), shown(value)]),
+    for (name, figure) in named {
+        let name = words(name);
+        match figure {
+            Figure::Parts(parts) => rows.extend(parts.iter().map(|(part, number)| {
+                vec![format!("  {name} {}", words(part)), shown_number(*number)]
+            })),
+            figure => rows.push(vec![format!("  {name}"), shown(figure)]),
         }
     }
     table(&[], rows, &[1])
 }
 
+/// A name as people read it.
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(word) if word == "ok" => paint(green(), "ok"),
-        Value::String(word) if word == "violated" => paint(red(), "violated"),
-        Value::String(word) => word.clone(),
-        Value::Number(number) => match number.as_f64() {
-            Some(real) if !number.is_u64() => rounded(real),
-            _ => number.to_string(),
+fn shown(figure: &Figure) -> String {
+    match figure {
+        Figure::Number(number) => shown_number(*number),
+        Figure::Parts(parts) => {
+            let parts =
+                parts.iter().map(|(part, number)| format!("{part} {}", shown_number(*number)));
+            parts.collect::<Vec<_>>().join(", ")
+        }
+        Figure::Flag(flag) => flag.to_string(),
+        Figure::Word(word) => word.clone(),
+        Figure::Verdict(verdict) => match verdict {
+            Verdict::Holds => paint(green(), verdict.word()),
+            Verdict::Violated(..) => paint(red(), verdict.word()),
+            Verdict::NotClaimed => verdict.word().to_owned(),
         },
-        other => other.to_string(),
+    }
+}
+
+fn shown_number(number: Number) -> String {
+    match number {
+        Number::Count(count) => count.to_string(),
+        Number::Real(real) => rounded(real),
+        Number::None => "-".to_owned(),
     }
 }
 
@@ -112,6 +120,7 @@ pub(crate) const fn red() -> Style {
 /// Takes the steps of a run as they come: writes them down, and keeps them for a picture.
 pub(crate) struct Steps<'a> {
     files: &'a FileArguments,
+    header: &'a Header,
     out: Option<BufWriter<File>>,
     records: Vec<Record>,
     failed: Option<BadInput>,
@@ -119,8 +128,8 @@ pub(crate) struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     /// Opens what has to be written.
-    pub(crate) fn new(files: &'a FileArguments, header: &Header) -> Result<Self, BadInput> {
-        let mut steps = Self { files, out: None, records: Vec::new(), failed: None };
+    pub(crate) fn new(files: &'a FileArguments, header: &'a Header) -> Result<Self, BadInput> {
+        let mut steps = Self { files, header, out: None, records: Vec::new(), failed: None };
         if let Some(path) = &files.trace {
             let file = File::create(path).map_err(|error| bad_file("--trace", path, &error))?;
             steps.out = Some(BufWriter::new(file));
@@ -154,7 +163,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Ends the trace and draws the pictures.
-    pub(crate) fn finish(mut self, nodes: usize, title: &str) -> Result<(), BadInput> {
+    pub(crate) fn finish(mut self, title: &str) -> Result<(), BadInput> {
         self.write_line(&END);
         if let Some((out, path)) = self.out.as_mut().zip(self.files.trace.as_ref())
             && let Err(error) = out.flush()
@@ -174,19 +183,19 @@ impl<'a> Steps<'a> {
             );
             return Err(BadInput::new(argument, reason));
         }
-        draw(nodes, &self.records, title, self.files.svg.as_deref(), self.files.draw)
+        draw(self.header, &self.records, title, self.files.svg.as_deref(), self.files.draw)
     }
 }
 
 /// Draws a run, into a file, on the terminal, or both.
 pub(crate) fn draw(
-    nodes: usize,
+    header: &Header,
     records: &[Record],
     title: &str,
     svg: Option<&Path>,
     here: bool,
 ) -> Result<(), BadInput> {
-    let picture = Picture::from_trace(nodes, records);
+    let picture = Picture::from_trace(&header.algorithm, header.nodes, records);
     if let Some(path) = svg {
         let style = diagram::Style { title: title.to_owned(), ..diagram::Style::default() };
         let text = picture.svg(&style).map_err(|error| BadInput::new("--svg", error))?;

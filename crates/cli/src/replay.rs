@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<Done, BadInput> {
     }
     let header = &trace.header;
     output::draw(
-        header.nodes,
+        header,
         &trace.records,
         &header.algorithm,
         arguments.svg.as_deref(),

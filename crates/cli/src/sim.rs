@@ -1,88 +1,83 @@
 //! `quorate sim`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use quorate_core::Time;
-use quorate_lab::{BadInput, Simulated, Spec, Watch, meta, simulate, simulate_many};
+use quorate_core::{Meta, Time};
+use quorate_lab::{
+    BadInput, Figure, Many, Named, Simulated, Spec, Watch, meta, read, read_time, simulate,
+    simulate_many,
+};
+use quorate_sim::Report;
 
 use crate::Done;
-use crate::arguments::{SimArguments, node_at_time, partition, read_file, time};
+use crate::arguments::{Given, SimArguments, all, read_file};
 use crate::output::{self, Steps};
 
 /// How many nodes there are if nothing is said.
 const NODES: usize = 5;
-/// How often each node enters if nothing is said.
-const REQUESTS: u32 = 3;
-/// How many messages each sender sends if nothing is said.
-const MESSAGES: u32 = 5;
 
 /// Runs a simulation, or many.
-pub(crate) fn run(
-    arguments: &SimArguments,
-    options: BTreeMap<String, String>,
-) -> Result<Done, BadInput> {
-    let spec = spec(arguments, options)?;
-    let done = match arguments.runs {
-        Some(runs) => many(&spec, runs)?,
-        None => one(&spec, arguments)?,
+pub(crate) fn run(arguments: &SimArguments, given: Given) -> Result<Done, BadInput> {
+    let spec = spec(arguments, given)?;
+    let (json, figures, report, holds) = match arguments.runs {
+        Some(runs) => {
+            let many = many(&spec, runs)?;
+            let mut figures: Named = vec![("runs", u64::from(runs).into())];
+            figures.extend(many.named());
+            let seed = many.broken(&spec);
+            figures.extend(seed.map(|seed| ("violated_with_seed", seed.into())));
+            let (json, holds) = (many.json(&spec), many.holds());
+            (json, figures, many.runs.into_iter().next().map(|first| first.report), holds)
+        }
+        None => {
+            let done = one(&spec, arguments)?;
+            (done.json(&spec), done.named(), Some(done.report), done.holds)
+        }
     };
     if arguments.scene.json {
-        output::print_json(&done.json);
+        output::print_json(&json);
     } else {
-        show(&spec, &done);
+        show(&spec, &figures, report.as_ref());
     }
-    Ok(if done.holds { Done::Holds } else { Done::Violated })
+    Ok(if holds { Done::Holds } else { Done::Violated })
 }
 
-fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<Spec, BadInput> {
+fn spec(arguments: &SimArguments, given: Given) -> Result<Spec, BadInput> {
     let SimArguments { scene, .. } = arguments;
-    let mut spec = scene.spec(NODES, REQUESTS, MESSAGES, options)?;
-    let meta = meta(&spec.algorithm)?;
-    scene.belongs(
-        meta,
-        "mutex",
-        &[("--load", arguments.load.is_some()), ("--cs", arguments.cs.is_some())],
-    )?;
-    scene.belongs(meta, "election", &[("--stagger", arguments.stagger.is_some())])?;
-    scene.belongs(meta, "group", &[("--gap", arguments.gap.is_some())])?;
+    let Meta { name, .. } = meta(&scene.algorithm)?;
+    let mut spec = scene.spec(Spec::new(name, NODES), given)?;
     let optional = |argument, text: &Option<String>| {
-        text.as_deref().map(|text| time(argument, text)).transpose()
+        text.as_deref().map(|text| read_time(argument, text)).transpose()
     };
-    spec.latency.clone_from(&arguments.latency);
+    spec.latency = read("--latency", &arguments.latency)?;
     if let Some(path) = &arguments.latency_table {
-        spec.latency_table = Some(read_file("--latency-table", path)?);
+        let argument = "--latency-table";
+        spec.latency_table = Some(read(argument, &read_file(argument, path)?)?);
     }
     if let Some(path) = &arguments.loss_table {
-        spec.loss_table = Some(read_file("--loss-table", path)?);
+        let argument = "--loss-table";
+        spec.loss_table = Some(read(argument, &read_file(argument, path)?)?);
     }
     spec.loss = arguments.loss;
     spec.duplicate = arguments.duplicate;
     spec.reorder = arguments.reorder;
-    spec.partitions =
-        arguments.partition.iter().map(|cut| partition(cut)).collect::<Result<_, _>>()?;
-    let all = |argument, texts: &[String]| {
-        texts.iter().map(|text| node_at_time(argument, text)).collect::<Result<_, _>>()
-    };
+    spec.partitions = all("--partition", &arguments.partition)?;
+    spec.cuts = all("--cut", &arguments.cut)?;
     spec.crashes = all("--crash", &arguments.crash)?;
     spec.recoveries = all("--recover", &arguments.recover)?;
+    spec.pauses = all("--pause-node", &arguments.pause_node)?;
+    spec.clocks = all("--clock", &arguments.clock)?;
+    spec.restarts = all("--restart-all", &arguments.restart_all)?;
+    spec.disk_write = optional("--disk-write", &arguments.disk_write)?;
     spec.detection = optional("--detect", &arguments.detect)?;
-    spec.until = optional("--until", &arguments.until)?;
-    if let Some(load) = &arguments.load {
-        spec.mutex.load = match load.strip_prefix("file:") {
-            Some(path) => format!("script:{}", read_file("--load", path.as_ref())?),
-            None => load.clone(),
-        };
-    }
-    spec.mutex.cs = optional("--cs", &arguments.cs)?.unwrap_or(spec.mutex.cs);
-    spec.group.gap = optional("--gap", &arguments.gap)?.unwrap_or(spec.group.gap);
-    spec.election.stagger = optional("--stagger", &arguments.stagger)?.unwrap_or(0);
+    spec.until = optional("--until", &arguments.until)?.map(|span| Time::ZERO + span);
     Ok(spec)
 }
 
 fn one(spec: &Spec, arguments: &SimArguments) -> Result<Simulated, BadInput> {
-    let mut steps = Steps::new(&arguments.scene.files, &spec.header("sim"))?;
+    let header = spec.header("sim");
+    let mut steps = Steps::new(&arguments.scene.files, &header)?;
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(Duration::from_millis(100));
     let mut progress = |events: u64, now: Time| {
@@ -96,30 +91,28 @@ fn one(spec: &Spec, arguments: &SimArguments) -> Result<Simulated, BadInput> {
     };
     bar.finish_and_clear();
     let done = done?;
-    steps.finish(spec.nodes, &spec.algorithm)?;
+    steps.finish(&spec.algorithm)?;
     Ok(done)
 }
 
-fn many(spec: &Spec, runs: u32) -> Result<Simulated, BadInput> {
+fn many(spec: &Spec, runs: u32) -> Result<Many, BadInput> {
     let bar = ProgressBar::new(u64::from(runs));
     let done = simulate_many(spec, runs, &mut |run| bar.set_position(u64::from(run)));
     bar.finish_and_clear();
     done
 }
 
-fn show(spec: &Spec, done: &Simulated) {
+/// Prints the figures, and what did not hold in the run of this report.
+fn show(spec: &Spec, figures: &[(&'static str, Figure)], report: Option<&Report>) {
     let title = format!("{}, {} nodes, seed {}", spec.algorithm, spec.nodes, spec.seed);
     output::print_line(&output::paint(output::bold(), &title));
-    let mut json = done.json.clone();
-    for told in ["algorithm", "nodes", "seed"] {
-        json.shift_remove(told);
-    }
-    output::print_line(&output::figures(&json));
-    for (at, violation) in done.report.violations() {
+    let over = ("over", Figure::Word(spec.over.to_string()));
+    let over = Some(over).filter(|_| !spec.over.is_bare());
+    let rows: Named = over.into_iter().chain(figures.iter().cloned()).collect();
+    output::print_line(&output::figures(&rows));
+    for (at, violation) in report.into_iter().flat_map(Report::violations) {
         let at = output::rounded(at.in_units());
-        output::print_line(&format!(
-            "{} at {at}",
-            output::paint(output::red(), &violation.to_string())
-        ));
+        let violation = output::paint(output::red(), &violation.to_string());
+        output::print_line(&format!("{violation} at {at}"));
     }
 }

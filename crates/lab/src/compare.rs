@@ -7,6 +7,7 @@ pub mod group;
 pub mod mutex;
 
 use quorate_core::Cost;
+use quorate_sim::{Report, Verdict};
 use serde_json::{Value, json};
 
 /// A figure as measured, and what is published of it.
@@ -79,6 +80,17 @@ impl Theory {
         }
         None
     }
+}
+
+/// Did this property hold, and was it claimed?
+fn held(report: &Report, property: &str) -> bool {
+    let verdict = report.verdicts.iter().find(|(name, _)| *name == property);
+    verdict.is_some_and(|(_, verdict)| *verdict == Verdict::Holds)
+}
+
+/// Was this property violated?
+fn violated(report: &Report, property: &str) -> bool {
+    report.violations().any(|(_, violation)| violation.property == property)
 }
 
 /// `messages per entry, light` in its best case: `messages per entry, best`.

@@ -11,28 +11,37 @@ use quorate_check::{Plan, Timers};
 use quorate_core::{Fact, NodeId, NodeSet, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use crate::registry::{Figures, Study};
-use crate::{BadInput, Spec};
+use crate::diagram::Seen;
+use crate::figures::{Named, by_kind};
+use crate::registry::Study;
+use crate::text::span;
+use crate::{About, Argument, BadInput, Figure, Spec};
 
 /// What a run of failure detection is given.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DetectorSpec {
-    /// How often nodes beat, in nanoseconds.
-    pub interval: u64,
+    /// How often nodes beat.
+    pub interval: Span,
 }
 
 impl Default for DetectorSpec {
     fn default() -> Self {
-        Self { interval: Setup::default().interval.0 }
+        Self { interval: Setup::default().interval }
     }
 }
 
 impl Study for Detector {
+    type Given = DetectorSpec;
     type Users = Listeners;
     type Measures = Quality;
+    type Figures = Figures;
+
+    const ARGUMENTS: &'static [Argument<DetectorSpec>] = &[Argument {
+        about: About::new("interval", "TIME", "How often nodes beat [default: 10]"),
+        read: |given, text| span(text).map(|interval| given.interval = interval),
+    }];
 
     /// A hundred beats at the usual interval.
     const UNTIL: Span = Span::units(1_000);
@@ -40,7 +49,7 @@ impl Study for Detector {
     fn setup(spec: &Spec, _: &Topology) -> Result<Setup, BadInput> {
         /// Shorter ones would make a run of beats without end.
         const INTERVAL_MIN: Span = Span(1_000);
-        let interval = Span(spec.detector.interval);
+        let interval = spec.given_to::<Self>()?.interval;
         if interval < INTERVAL_MIN {
             return Err(BadInput::new("--interval", "it is shorter than a microsecond"));
         }
@@ -66,25 +75,69 @@ impl Study for Detector {
         Quality::new(spec.nodes)
     }
 
+    fn seen(_: Fact<'_, Command, Event>) -> Seen {
+        Seen::default()
+    }
+
     fn figures(quality: &Quality, report: &Report, _: Span) -> Figures {
         let quality = quality.at(report.end);
         let units = |nanos: f64| nanos / Span::UNIT.0 as f64;
         let observed = quality.observed as f64;
         let share = |part: f64| (observed > 0.0).then(|| part / observed);
+        Figures {
+            detection_time: Unnoticed {
+                mean: quality.detections.mean().map(units),
+                max: quality.detections.max.map(|max| units(max as f64)),
+            },
+            mistakes: quality.mistakes,
+            mistakes_per_hour: share(quality.mistakes as f64 * HOUR),
+            mistake_duration: quality.corrected.mean().map(units),
+            query_accuracy: share(observed - quality.wrong as f64),
+            messages: report.messages,
+            by_kind: report.by_kind.clone(),
+        }
+    }
+}
+
+/// The measures of quality of the field, in units of time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures {
+    /// How long crashes went unnoticed.
+    pub detection_time: Unnoticed,
+    /// How often somebody who was up was suspected.
+    pub mistakes: u64,
+    /// How often one node suspects another that is up.
+    pub mistakes_per_hour: Option<f64>,
+    /// How long a mistake lasts that is corrected, on average.
+    pub mistake_duration: Option<f64>,
+    /// How probable the right answer about a node that is up is at any moment.
+    pub query_accuracy: Option<f64>,
+    /// Messages sent, each receiver of a multicast counted.
+    pub messages: u64,
+    /// Messages by kind, in the order of the paper.
+    pub by_kind: Vec<(&'static str, u64)>,
+}
+
+/// How long crashes went unnoticed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Unnoticed {
+    /// On average over crashes and observers.
+    pub mean: Option<f64>,
+    /// At most.
+    pub max: Option<f64>,
+}
+
+impl crate::Figures for Figures {
+    fn named(&self) -> Named {
+        let Unnoticed { mean, max } = self.detection_time;
         vec![
-            (
-                "detection_time",
-                json!({
-                    "mean": quality.detections.mean().map(units),
-                    "max": quality.detections.max.map(|max| units(max as f64)),
-                }),
-            ),
-            ("mistakes", json!(quality.mistakes)),
-            ("mistakes_per_hour", json!(share(quality.mistakes as f64 * HOUR))),
-            ("mistake_duration", json!(quality.corrected.mean().map(units))),
-            ("query_accuracy", json!(share(observed - quality.wrong as f64))),
-            ("messages", json!(report.messages)),
-            ("by_kind", crate::by_kind(report)),
+            ("detection_time", Figure::Parts(vec![("mean", mean.into()), ("max", max.into())])),
+            ("mistakes", self.mistakes.into()),
+            ("mistakes_per_hour", self.mistakes_per_hour.into()),
+            ("mistake_duration", self.mistake_duration.into()),
+            ("query_accuracy", self.query_accuracy.into()),
+            ("messages", self.messages.into()),
+            ("by_kind", by_kind(&self.by_kind)),
         ]
     }
 }

@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use quorate_core::trace::Record;
-use quorate_core::{NodeId, Time};
+use quorate_core::{NodeId, Time, ViewId};
+
+use crate::registry::sight;
 
 pub use listing::listing;
 
@@ -98,6 +100,8 @@ pub struct Bar {
     pub is_open: bool,
     /// What began it, as the trace says it.
     pub text: String,
+    /// The view that it is a member of.
+    pub view: Option<ViewId>,
 }
 
 /// What a node can be seen to be doing.
@@ -111,6 +115,49 @@ pub enum Phase {
     Leading,
     /// It is a member of a group, in a view.
     Member,
+}
+
+/// What can be seen of something that happens at a node, beside its words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Seen {
+    /// What it changes in what the node is doing.
+    pub change: Option<Change>,
+    /// What legends call it, if not by the kind of its mark.
+    pub word: Option<&'static str>,
+    /// The view that begins with it.
+    pub view: Option<ViewId>,
+}
+
+/// What changes in what a node is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// It begins to do this.
+    Begin(Phase),
+    /// It does nothing that is seen any more.
+    End,
+    /// It leaves the critical section: if it has never been seen to enter, it was inside from the start.
+    Leave,
+    /// It is down.
+    Down,
+    /// It is up again.
+    Up,
+}
+
+impl Seen {
+    /// Nothing but a change.
+    pub(crate) const fn change(change: Change) -> Self {
+        Self { change: Some(change), word: None, view: None }
+    }
+
+    /// It begins to do this.
+    pub(crate) const fn begin(phase: Phase) -> Self {
+        Self::change(Change::Begin(phase))
+    }
+
+    /// Nothing but a word for legends.
+    pub(crate) const fn word(word: &'static str) -> Self {
+        Self { change: None, word: Some(word), view: None }
+    }
 }
 
 /// A time in which a node was down.
@@ -135,6 +182,8 @@ pub struct Event {
     pub what: What,
     /// The steps of the paper that it was.
     pub steps: Vec<String>,
+    /// What can be seen of it.
+    pub seen: Seen,
 }
 
 /// What can happen at a node.
@@ -227,19 +276,18 @@ impl Picture {
     fn views(&self) -> BTreeMap<u64, Vec<&Bar>> {
         let mut views: BTreeMap<u64, Vec<&Bar>> = BTreeMap::new();
         for bar in self.bars.iter().filter(|bar| bar.phase == Phase::Member) {
-            let number = bar.text.split(' ').nth(1).and_then(|word| word.parse().ok());
-            if let Some(number) = number {
+            if let Some(ViewId(number)) = bar.view {
                 views.entry(number).or_default().push(bar);
             }
         }
         views
     }
 
-    /// Reads a picture out of the trace of a run of so many nodes. Records that name other nodes
-    /// are passed over.
+    /// Reads a picture out of the trace of a run of so many nodes. What commands and events mean is
+    /// known from the family of the algorithm. Records that name other nodes are passed over.
     #[must_use]
-    pub fn from_trace(nodes: usize, records: &[Record]) -> Self {
-        reading::read(nodes, records)
+    pub fn from_trace(algorithm: &str, nodes: usize, records: &[Record]) -> Self {
+        reading::read(sight(algorithm), nodes, records)
     }
 
     /// Draws it as a self-contained SVG file: process lines from left to right on a true time axis.

@@ -1,6 +1,8 @@
 //! Exhaustive checks of a run as data.
 
-use quorate_check::{Counterexample, Outcome, Plan, Progress, Report, check};
+use quorate_check::{
+    Counterexample, Discards, Outcome, Plan, Progress, Report, Start, Timers, check,
+};
 use quorate_core::{Scene, Solution, Timing};
 use serde_json::{Map, Value, json};
 
@@ -10,6 +12,18 @@ use crate::{BadInput, Spec};
 
 /// The most nodes that are checked: of more, not even the first steps can be told apart.
 const NODES_MAX: usize = 64;
+
+/// When timers may run out, as typed.
+pub const TIMERS: [(&str, Timers); 2] =
+    [("anytime", Timers::Anytime), ("quiet", Timers::WhenQuiet)];
+
+/// How nodes come up, as typed.
+pub const STARTS: [(&str, Start); 3] =
+    [("at-once", Start::AtOnce), ("step", Start::Step), ("started", Start::Started)];
+
+/// Is it a step when nothing follows, as typed.
+pub const DISCARDS: [(&str, Discards); 2] =
+    [("count", Discards::Count), ("ignore", Discards::Ignore)];
 
 /// What came of a check.
 #[derive(Clone, PartialEq, Debug)]

@@ -10,10 +10,12 @@ use quorate_algorithms::group::{
 use quorate_core::{Fact, NodeId, NodeSet, Solution, Span, Time, Topology, ViewId};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use crate::registry::{Figures, Study, configured};
-use crate::{BadInput, Spec};
+use crate::diagram::{Change, Phase, Seen};
+use crate::figures::{Named, by_kind};
+use crate::registry::{Study, configured};
+use crate::text::{choice, number, span};
+use crate::{About, Argument, BadInput, Figure, NodeAt, Numbers, Spec};
 
 /// The most nodes of a group: each of them keeps something of each.
 const NODES_MAX: usize = 4_096;
@@ -26,8 +28,8 @@ pub struct GroupSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub senders: Option<usize>,
     /// Who of them does not send after all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub bystanders: Vec<u32>,
+    #[serde(skip_serializing_if = "Numbers::is_empty")]
+    pub bystanders: Numbers,
     /// How many messages each of them sends.
     pub messages: u32,
     /// In what order messages are asked to be delivered; as the algorithm does it if not given.
@@ -35,39 +37,32 @@ pub struct GroupSpec {
     pub order: Option<OrderSpec>,
     /// Are they asked to be delivered uniformly?
     pub uniform: bool,
-    /// How long a sender waits before each message, in nanoseconds.
-    pub gap: u64,
+    /// How long a sender waits before each message.
+    pub gap: Span,
     /// How many nodes are members from the start, the first ones; all if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<usize>,
-    /// Who joins when, in nanoseconds.
+    /// Who joins when.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub joins: Vec<(u32, u64)>,
-    /// Who leaves when, in nanoseconds, if it has sent all of its messages then.
+    pub joins: Vec<NodeAt>,
+    /// Who leaves when, if it has sent all of its messages then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub leaves: Vec<(u32, u64)>,
+    pub leaves: Vec<NodeAt>,
 }
 
 impl Default for GroupSpec {
     fn default() -> Self {
         Self {
             senders: None,
-            bystanders: Vec::new(),
+            bystanders: Numbers::default(),
             messages: 5,
             order: None,
             uniform: false,
-            gap: Span::UNIT.0,
+            gap: Span::UNIT,
             members: None,
             joins: Vec::new(),
             leaves: Vec::new(),
         }
-    }
-}
-
-impl GroupSpec {
-    /// Does it say nothing that goes without saying?
-    pub(crate) fn is_usual(&self) -> bool {
-        *self == Self::default()
     }
 }
 
@@ -119,25 +114,99 @@ impl OrderSpec {
 }
 
 impl Study for Group {
+    type Given = GroupSpec;
     type Users = Senders;
     type Measures = Traffic;
+    type Figures = Figures;
+
+    const ARGUMENTS: &'static [Argument<GroupSpec>] = &[
+        Argument {
+            about: About::new("senders", "K", "How many nodes send, the first ones [default: all]"),
+            read: |given, text| number(text).map(|senders| given.senders = Some(senders)),
+        },
+        Argument {
+            about: About::new(
+                "messages",
+                "M",
+                "How many messages each of them sends [default: 5; 1 for check]",
+            ),
+            read: |given, text| number(text).map(|messages| given.messages = messages),
+        },
+        Argument {
+            about: About::new(
+                "order",
+                "ORDER",
+                "fifo, causal, total, total-sequencer, total-token or mixed (one in each order, in \
+                 turn) [default: as the algorithm does it]",
+            ),
+            read: |given, text| {
+                choice(text, &OrderSpec::NAMES).map(|order| given.order = Some(order))
+            },
+        },
+        Argument {
+            about: About { value: None, ..About::new("uniform", "", "Ask for uniform delivery") },
+            read: |given, _| {
+                given.uniform = true;
+                Ok(())
+            },
+        },
+        Argument {
+            about: About::new(
+                "members",
+                "K",
+                "How many nodes are members from the start, the first ones [default: all]",
+            ),
+            read: |given, text| number(text).map(|members| given.members = Some(members)),
+        },
+        Argument {
+            about: About { repeated: true, ..About::new("join", "NODE@TIME", "A node joins") },
+            read: |given, text| text.parse().map(|join| given.joins.push(join)),
+        },
+        Argument {
+            about: About {
+                repeated: true,
+                ..About::new(
+                    "leave",
+                    "NODE@TIME",
+                    "A node leaves, when it has sent all of its messages",
+                )
+            },
+            read: |given, text| text.parse().map(|leave| given.leaves.push(leave)),
+        },
+        Argument {
+            about: About {
+                simulated: true,
+                ..About::new(
+                    "gap",
+                    "TIME",
+                    "How long a sender waits before each message [default: 1]",
+                )
+            },
+            read: |given, text| span(text).map(|gap| given.gap = gap),
+        },
+    ];
+
+    fn small() -> GroupSpec {
+        GroupSpec { messages: 1, ..GroupSpec::default() }
+    }
 
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
         if spec.nodes > NODES_MAX {
             let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", spec.nodes);
             return Err(BadInput::new("--nodes", reason));
         }
-        let members = some_of(spec, "--members", spec.group.members)?;
-        let total = match spec.group.order {
+        let given = spec.given_to::<Self>()?;
+        let members = some_of(spec, "--members", given.members)?;
+        let total = match given.order {
             Some(OrderSpec::TotalToken) => TotalBy::Token,
             _ => TotalBy::Sequencer,
         };
-        let delay_max = spec.latency()?.max();
+        let delay_max = spec.latency().max();
         Ok(Setup { members, total, delay_max, ..Setup::along(topology) })
     }
 
     fn admit(spec: &Spec, promise: &Promise) -> Result<(), BadInput> {
-        let (group, name) = (&spec.group, &spec.algorithm);
+        let (group, name) = (spec.given_to::<Self>()?, &spec.algorithm);
         for (argument, changes) in [("--join", &group.joins), ("--leave", &group.leaves)] {
             if !changes.is_empty() && promise.views == Views::None {
                 let reason = format!("the members of {name} are the same from start to end");
@@ -159,13 +228,13 @@ impl Study for Group {
     }
 
     fn users(spec: &Spec, setup: &Setup) -> Result<Senders, BadInput> {
-        let group = &spec.group;
+        let group = spec.given_to::<Self>()?;
         if group.messages == 0 {
             return Err(BadInput::new("--messages", "0 is not a number of messages from 1 on"));
         }
         let mut senders = some_of(spec, "--senders", group.senders)?;
-        for &number in &group.bystanders {
-            senders.remove(spec.node("--bystanders", number)?);
+        for node in &spec.node_set("--bystanders", &group.bystanders)? {
+            senders.remove(node);
         }
         let joins = changes(spec, "--join", &group.joins)?;
         if let Some((node, _)) = joins.iter().find(|(node, _)| setup.members.contains(*node)) {
@@ -180,7 +249,7 @@ impl Study for Group {
             return Err(BadInput::new("--leave", reason));
         }
         let pattern = Pattern {
-            gap: Span(group.gap),
+            gap: group.gap,
             orders: group.order.unwrap_or(OrderSpec::Fifo).orders(),
             uniform: group.uniform,
             joins,
@@ -194,25 +263,100 @@ impl Study for Group {
         Traffic::default()
     }
 
+    fn seen(fact: Fact<'_, Command, Event>) -> Seen {
+        match fact {
+            Fact::Command(Command::Multicast(_)) => Seen::word("sends to the group"),
+            Fact::Event(Event::Delivered(_)) => Seen::word("delivers"),
+            Fact::Event(Event::Installed { view, .. }) => {
+                Seen { view: Some(*view), ..Seen::begin(Phase::Member) }
+            }
+            Fact::Event(Event::Left | Event::Excluded) => Seen::change(Change::End),
+            Fact::Event(Event::Transitional { .. })
+            | Fact::Command(Command::Join | Command::Leave)
+            | Fact::Crashed
+            | Fact::Recovered => Seen::default(),
+        }
+    }
+
     fn figures(traffic: &Traffic, report: &Report, unit: Span) -> Figures {
         let in_units = |nanos: f64| nanos / unit.0.max(1) as f64;
-        let per = |a: f64, b: u64| if b > 0 { json!(a / b as f64) } else { Value::Null };
+        let per = |a: f64, b: u64| (b > 0).then(|| a / b as f64);
         let Traffic { delivered, received, waited, .. } = *traffic;
         let multicasts = traffic.sent.len() as u64;
-        let longest = traffic.longest.map(|span| in_units(span.0 as f64));
+        Figures {
+            delivered,
+            messages: report.messages,
+            by_kind: report.by_kind.clone(),
+            nacks: report.tally("nack").sum,
+            repairs: report.tally("repair").sum,
+            duplicates: report.tally("duplicate").sum,
+            views: traffic.views.len() as u64,
+            multicasts,
+            sendings: report.sendings,
+            sendings_per_multicast: per(report.sendings as f64, multicasts),
+            latency: Waited {
+                mean: per(in_units(waited as f64), received),
+                max: traffic.longest.map(|span| in_units(span.0 as f64)),
+            },
+            buffer_max: report.tally("buffered").max,
+        }
+    }
+}
+
+/// What multicasts came to, and what they cost. Times are in T, the mean latency.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures {
+    /// How often somebody delivered a message.
+    pub delivered: u64,
+    /// Messages sent, each receiver of a multicast counted.
+    pub messages: u64,
+    /// Messages by kind, in the order of the paper.
+    pub by_kind: Vec<(&'static str, u64)>,
+    /// How often somebody complained that something is missing.
+    pub nacks: u64,
+    /// How often something was sent again.
+    pub repairs: u64,
+    /// How often something arrived that was there already.
+    pub duplicates: u64,
+    /// Views that were installed, without the first one.
+    pub views: u64,
+    /// Messages that users sent.
+    pub multicasts: u64,
+    /// Sendings: a multicast counts once.
+    pub sendings: u64,
+    /// Sendings for each message that a user sent.
+    pub sendings_per_multicast: Option<f64>,
+    /// From sending to delivery at others.
+    pub latency: Waited,
+    /// The most messages that one node kept.
+    pub buffer_max: u64,
+}
+
+/// How long it took from sending to delivery.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Waited {
+    /// On average over messages and receivers.
+    pub mean: Option<f64>,
+    /// At most.
+    pub max: Option<f64>,
+}
+
+impl crate::Figures for Figures {
+    fn named(&self) -> Named {
+        let Waited { mean, max } = self.latency;
         vec![
-            ("delivered", json!(delivered)),
-            ("messages", json!(report.messages)),
-            ("by_kind", crate::by_kind(report)),
-            ("nacks", json!(report.tally("nack").sum)),
-            ("repairs", json!(report.tally("repair").sum)),
-            ("duplicates", json!(report.tally("duplicate").sum)),
-            ("views", json!(traffic.views.len())),
-            ("multicasts", json!(multicasts)),
-            ("sendings", json!(report.sendings)),
-            ("sendings_per_multicast", per(report.sendings as f64, multicasts)),
-            ("latency", json!({ "mean": per(in_units(waited as f64), received), "max": longest })),
-            ("buffer_max", json!(report.tally("buffered").max)),
+            ("delivered", self.delivered.into()),
+            ("messages", self.messages.into()),
+            ("by_kind", by_kind(&self.by_kind)),
+            ("nacks", self.nacks.into()),
+            ("repairs", self.repairs.into()),
+            ("duplicates", self.duplicates.into()),
+            ("views", self.views.into()),
+            ("multicasts", self.multicasts.into()),
+            ("sendings", self.sendings.into()),
+            ("sendings_per_multicast", self.sendings_per_multicast.into()),
+            ("latency", Figure::Parts(vec![("mean", mean.into()), ("max", max.into())])),
+            ("buffer_max", self.buffer_max.into()),
         ]
     }
 }
@@ -237,19 +381,15 @@ fn some_of(spec: &Spec, argument: &str, count: Option<usize>) -> Result<NodeSet,
 }
 
 /// Who joins or leaves when; nobody twice.
-fn changes(
-    spec: &Spec,
-    argument: &str,
-    given: &[(u32, u64)],
-) -> Result<Vec<(NodeId, Span)>, BadInput> {
+fn changes(spec: &Spec, argument: &str, given: &[NodeAt]) -> Result<Vec<(NodeId, Span)>, BadInput> {
     let mut named = NodeSet::new();
     let mut changes = Vec::new();
-    for &(number, at) in given {
+    for &NodeAt { node: number, at } in given {
         let node = spec.node(argument, number)?;
         if !named.insert(node) {
             return Err(BadInput::new(argument, format!("node {node} is named twice")));
         }
-        changes.push((node, Span(at)));
+        changes.push((node, at.since(Time::ZERO)));
     }
     Ok(changes)
 }
@@ -303,10 +443,15 @@ impl Observer<Command, Event> for Traffic {
 mod tests {
     use super::*;
 
+    const fn at(node: u32, nanos: u64) -> NodeAt {
+        NodeAt::new(node, Time(nanos))
+    }
+
     /// What a run with views would be told.
     fn told(change: impl FnOnce(&mut GroupSpec)) -> Result<(Setup, Senders), String> {
-        let mut spec = Spec::new("group/ack-multicast", 5);
-        change(&mut spec.group);
+        let mut given = GroupSpec::default();
+        change(&mut given);
+        let spec = Spec::new("group/ack-multicast", 5).given(given);
         let views =
             Promise { order: Ordering::AsWished, atomic: true, views: Views::Primary, live: true };
         let made = || {
@@ -322,8 +467,8 @@ mod tests {
     fn the_first_nodes_are_members_and_the_others_may_join() {
         let (setup, _) = told(|group| {
             group.members = Some(3);
-            group.joins = vec![(4, 10), (5, 20)];
-            group.leaves = vec![(1, 30), (4, 40)];
+            group.joins = vec![at(4, 10), at(5, 20)];
+            group.leaves = vec![at(1, 30), at(4, 40)];
             group.order = Some(OrderSpec::TotalToken);
         })
         .unwrap();
@@ -334,15 +479,15 @@ mod tests {
             "--members: 6 is not a number of nodes from 1 to 5"
         );
         assert_eq!(
-            error(|group| group.joins = vec![(2, 1)]),
+            error(|group| group.joins = vec![at(2, 1)]),
             "--join: node 2 is a member from the start"
         );
         assert_eq!(
-            error(|group| (group.members, group.leaves) = (Some(3), vec![(4, 1)])),
+            error(|group| (group.members, group.leaves) = (Some(3), vec![at(4, 1)])),
             "--leave: node 4 is no member and never joins"
         );
         assert_eq!(
-            error(|group| group.leaves = vec![(1, 1), (1, 2)]),
+            error(|group| group.leaves = vec![at(1, 1), at(1, 2)]),
             "--leave: node 1 is named twice"
         );
     }
@@ -350,8 +495,8 @@ mod tests {
     #[test]
     fn an_order_that_is_not_made_is_refused() {
         let admit = |asked, order| {
-            let mut spec = Spec::new("group/ack-multicast", 3);
-            spec.group.order = Some(asked);
+            let given = GroupSpec { order: Some(asked), ..GroupSpec::default() };
+            let spec = Spec::new("group/ack-multicast", 3).given(given);
             let promise = Promise { order, atomic: true, views: Views::None, live: true };
             Group::admit(&spec, &promise).is_ok()
         };

@@ -1,9 +1,11 @@
 //! Trees that elections build, for algorithms that move along one.
 
-use quorate_core::trace::{Outcome, Record};
-use quorate_core::{NodeId, Topology};
+use quorate_algorithms::election::{Command, Election, Event};
+use quorate_core::{Fact, NodeId, PerNode, Time, Topology};
+use quorate_sim::Observer;
 
-use crate::{BadInput, Spec, Watch, simulate};
+use crate::simulate::observe;
+use crate::{BadInput, Spec};
 
 /// The tree that this election builds in a run with the given nodes, topology and seed.
 ///
@@ -20,24 +22,27 @@ pub(crate) fn tree(election: &str, spec: &Spec) -> Result<Topology, BadInput> {
         latency: spec.latency.clone(),
         ..Spec::new(election, spec.nodes)
     };
-    let mut parents = vec![None; spec.nodes];
-    let mut record = |record: Record| {
-        for effect in &record.effects {
-            if let Outcome::Emit(text) = effect
-                && let Some(parent) = text.strip_prefix("Parent(").and_then(|t| t.strip_suffix(')'))
-            {
-                parents[record.node.index()] = parent.parse().ok().and_then(NodeId::new);
-            } else if let Outcome::Emit(text) = effect
-                && text.starts_with("Leading")
-            {
-                parents[record.node.index()] = None;
-            }
-        }
-    };
-    simulate(&run, Watch { record: Some(&mut record), progress: None })
+    let parents = Parents(PerNode::new(spec.nodes, |_| None));
+    let Parents(parents) = observe::<Election, _>(&run, parents)
         .map_err(|error| bad(format!("{election}: {error}")))?;
-    let links: Vec<_> =
-        NodeId::first(spec.nodes).filter_map(|node| Some((parents[node.index()]?, node))).collect();
+    let links = parents.iter().filter_map(|(node, parent)| Some(((*parent)?, node)));
+    let links: Vec<_> = links.collect();
     let tree = Topology::undirected(spec.nodes, &links).map_err(|error| bad(error.to_string()))?;
     if tree.is_tree() { Ok(tree) } else { Err(bad(format!("{election} builds no spanning tree"))) }
+}
+
+/// The parent of each node, as last told; whoever leads has none.
+struct Parents(PerNode<Option<NodeId>>);
+
+impl Observer<Command, Event> for Parents {
+    fn fact(&mut self, _: Time, at: NodeId, fact: Fact<'_, Command, Event>) {
+        match fact {
+            Fact::Event(Event::Parent(parent)) => self.0[at] = Some(*parent),
+            Fact::Event(Event::Leading(_)) => self.0[at] = None,
+            Fact::Event(Event::Following(_) | Event::Leaderless)
+            | Fact::Command(Command::Elect)
+            | Fact::Crashed
+            | Fact::Recovered => {}
+        }
+    }
 }

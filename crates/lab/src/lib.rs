@@ -9,6 +9,8 @@ pub mod detector;
 pub mod diagram;
 pub mod election;
 mod exhaust;
+mod fault;
+mod figures;
 pub mod group;
 mod grown;
 mod input;
@@ -19,22 +21,20 @@ mod registry;
 mod replay;
 mod simulate;
 mod spec;
+mod text;
 pub mod trace_file;
 pub mod verify;
 
-use quorate_sim::Report;
-use serde_json::{Map, Value, json};
-
-pub use exhaust::{Exhausted, exhaust};
+pub use exhaust::{DISCARDS, Exhausted, STARTS, TIMERS, exhaust};
+pub use fault::{ClockSpec, CutSpec, NodeAt, PartitionSpec, PauseSpec, RestartSpec, Window};
+pub use figures::{Figure, Figures, Named, Number};
 pub use input::BadInput;
 pub use over::Over;
-pub use registry::{Figures, Study, catalogue, families, meta, traits};
+pub use registry::{
+    About, Argument, FamilySpec, FileOf, Listed, Measured, Study, arguments, catalogue, families,
+    known, meta, traits,
+};
 pub use replay::{Difference, Replayed, replay};
-pub use simulate::{Simulated, Watch, simulate, simulate_many};
-pub use spec::{ChannelSpec, DETECTION, NODES_MAX, PartitionSpec, Spec, TopologySpec};
-
-/// Messages by kind, as in reports.
-pub(crate) fn by_kind(report: &Report) -> Value {
-    let kinds = report.by_kind.iter().map(|&(kind, count)| (kind.to_owned(), json!(count)));
-    Value::Object(Map::from_iter(kinds))
-}
+pub use simulate::{Many, Run, Simulated, Watch, measure, simulate, simulate_many};
+pub use spec::{ChannelSpec, DETECTION, LatencyTable, NODES_MAX, Spec, TopologySpec};
+pub use text::{Numbers, Said, Unclear, read, read_time};

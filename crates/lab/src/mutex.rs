@@ -1,16 +1,23 @@
 //! Mutual exclusion in the lab: its arguments, its users, its four criteria.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Promise, Quorums, Setup, Users};
-use quorate_core::{Fact, NodeId, NodeSet, PerNode, Shape, Solution, Span, Time, Topology};
+use quorate_core::{Fact, NodeId, PerNode, Shape, Solution, Span, Time, Topology};
+use quorate_quorum::Kind;
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use crate::registry::{Figures, Study, configured};
-use crate::{BadInput, Spec, meta, quorum};
+use crate::diagram::{Change, Phase, Seen};
+use crate::figures::{Named, by_kind};
+use crate::registry::{Study, configured};
+use crate::text::{number, span, stands_as_text, typed};
+use crate::{
+    About, Argument, BadInput, Figure, FileOf, Numbers, Said, Spec, Unclear, meta, quorum,
+};
 
 /// What a run of mutual exclusion is given.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -18,53 +25,222 @@ use crate::{BadInput, Spec, meta, quorum};
 pub struct MutexSpec {
     /// How often each user enters.
     pub requests: u32,
-    /// When users want to: `light`, `heavy`, the mean time between wishes, `hot:NODE*FACTOR`, or the
-    /// text of a schedule after `script:`.
-    pub load: String,
-    /// How long a user stays inside, in nanoseconds.
-    pub cs: u64,
+    /// When users want to.
+    pub load: LoadSpec,
+    /// How long a user stays inside.
+    pub cs: Span,
     /// Who is inside at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<u32>,
     /// Who never wants to enter.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub bystanders: Vec<u32>,
+    #[serde(skip_serializing_if = "Numbers::is_empty")]
+    pub bystanders: Numbers,
     /// The election whose tree is used, where requests move along one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree_from: Option<String>,
     /// Whom nodes ask: a quorum system by name, with its parameters; rows and columns of a grid if not
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub quorum: Option<String>,
+    pub quorum: Option<Said<Kind>>,
 }
 
 impl Default for MutexSpec {
     fn default() -> Self {
         Self {
             requests: 3,
-            load: "heavy".to_owned(),
-            cs: Span::UNIT.0,
+            load: LoadSpec::Heavy,
+            cs: Span::UNIT,
             holder: None,
-            bystanders: Vec::new(),
+            bystanders: Numbers::default(),
             tree_from: None,
             quorum: None,
         }
     }
 }
 
+/// When users want to enter: `light`, `heavy`, the mean time between wishes, `hot:NODE*FACTOR`, or the
+/// text of a schedule after `script:`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LoadSpec {
+    /// One at a time.
+    Light,
+    /// Everyone always.
+    Heavy,
+    /// At random, with this mean time between the wishes of a node.
+    Poisson(Span),
+    /// At random, and one node so many times as often.
+    Hot {
+        /// The number of the node.
+        node: u32,
+        /// How many times as often.
+        factor: u32,
+    },
+    /// Who wants to enter when, with the text that says so.
+    Script {
+        /// One wish per line: node and time.
+        text: String,
+        /// The same, read.
+        wishes: Vec<(u32, Span)>,
+    },
+}
+
+/// What stands before the text of a schedule.
+const SCRIPT: &str = "script:";
+/// The most times as often as others that a node wishes.
+const FACTOR_MAX: u32 = 1_000_000;
+
+impl FromStr for LoadSpec {
+    type Err = Unclear;
+
+    fn from_str(text: &str) -> Result<Self, Unclear> {
+        let form = || {
+            let forms = "light, heavy, the mean time between wishes, hot:NODE*FACTOR or file:PATH";
+            Unclear::new(format!("{text} is not {forms}"))
+        };
+        if let Some(hot) = text.strip_prefix("hot:") {
+            let (node, factor) = hot.split_once('*').ok_or_else(form)?;
+            return match (node.parse(), factor.parse()) {
+                (Ok(node), Ok(factor @ 1..=FACTOR_MAX)) => Ok(Self::Hot { node, factor }),
+                _ => Err(form()),
+            };
+        }
+        if let Some(text) = text.strip_prefix(SCRIPT) {
+            return Ok(Self::Script { text: text.to_owned(), wishes: read_script(text)? });
+        }
+        match text {
+            "light" => Ok(Self::Light),
+            "heavy" => Ok(Self::Heavy),
+            mean => mean.parse().map(Self::Poisson).map_err(|_| form()),
+        }
+    }
+}
+
+impl fmt::Display for LoadSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Light => f.write_str("light"),
+            Self::Heavy => f.write_str("heavy"),
+            Self::Poisson(mean) => f.write_str(&typed(*mean)),
+            Self::Hot { node, factor } => write!(f, "hot:{node}*{factor}"),
+            Self::Script { text, .. } => write!(f, "{SCRIPT}{text}"),
+        }
+    }
+}
+
+stands_as_text!(LoadSpec);
+
+/// A schedule: who wants to enter when, one wish per line.
+fn read_script(text: &str) -> Result<Vec<(u32, Span)>, Unclear> {
+    let mut wishes = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let words: Vec<_> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+        let wish = match words[..] {
+            [] => continue,
+            [node, at] => node.parse().ok().zip(at.parse().ok()),
+            _ => None,
+        };
+        let bad = || Unclear::new(format!("line {number}: {line:?} is not NODE TIME"));
+        wishes.push(wish.ok_or_else(bad)?);
+    }
+    Ok(wishes)
+}
+
 /// How many latencies nobody wants to enter under light load: everything comes to rest.
 const LIGHT_GAP: u64 = 100;
 
 impl Study for Mutex {
+    type Given = MutexSpec;
     type Users = Users;
     type Measures = Criteria;
+    type Figures = Figures;
+
+    const ARGUMENTS: &'static [Argument<MutexSpec>] = &[
+        Argument {
+            about: About::new(
+                "requests",
+                "R",
+                "How often each node enters [default: 3; 1 for check]",
+            ),
+            read: |given, text| number(text).map(|requests| given.requests = requests),
+        },
+        Argument {
+            about: About::new("holder", "NODE", "Who is inside at the start"),
+            read: |given, text| number(text).map(|holder| given.holder = Some(holder)),
+        },
+        Argument {
+            about: About::new(
+                "tree-from",
+                "ELECTION",
+                "The election whose tree is used, where requests move along one: election/adoption",
+            ),
+            read: |given, text| {
+                given.tree_from = Some(text.to_owned());
+                Ok(())
+            },
+        },
+        Argument {
+            about: About::new("bystanders", "NODES", "Who never wants to enter: 1,5-9"),
+            read: |given, text| text.parse().map(|bystanders| given.bystanders = bystanders),
+        },
+        Argument {
+            about: About {
+                file: |text| {
+                    let path = text.strip_prefix("custom:")?;
+                    Some(FileOf { path, before: "custom:", may_be_text: true })
+                },
+                ..About::new(
+                    "quorum",
+                    "KIND",
+                    "Whom nodes ask: singleton, all, majority, weighted:W,…, grid, \
+                     projective-plane, crumbling-wall[:W,…], tree, nucleus or custom:FILE [default: grid]",
+                )
+            },
+            read: |given, text| {
+                given.quorum = Some(text.parse().map_err(Unclear::new)?);
+                Ok(())
+            },
+        },
+        Argument {
+            about: About {
+                simulated: true,
+                file: |text| {
+                    let path = text.strip_prefix("file:")?;
+                    Some(FileOf { path, before: SCRIPT, may_be_text: false })
+                },
+                ..About::new(
+                    "load",
+                    "LOAD",
+                    "light (one at a time), heavy (everyone always), the mean time between wishes, \
+                     hot:NODE*FACTOR (one node asks so many times as often), or file:PATH with NODE \
+                     TIME per line [default: heavy]",
+                )
+            },
+            read: |given, text| text.parse().map(|load| given.load = load),
+        },
+        Argument {
+            about: About {
+                simulated: true,
+                ..About::new("cs", "TIME", "How long a node stays inside [default: 1]")
+            },
+            read: |given, text| span(text).map(|cs| given.cs = cs),
+        },
+    ];
+
+    fn small() -> MutexSpec {
+        MutexSpec { requests: 1, ..MutexSpec::default() }
+    }
+
+    fn tree_from(given: &MutexSpec) -> Option<&str> {
+        given.tree_from.as_deref()
+    }
 
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
-        let mut setup = Setup { delay_max: spec.delay_max()?, ..Setup::new(spec.nodes) };
-        setup.holder = spec.mutex.holder.map(|node| spec.node("--holder", node)).transpose()?;
-        if let Some(name) = &spec.mutex.quorum {
-            let kind = quorum::system("--quorum", name, Some(spec.nodes))?.kind().clone();
-            let sets = Arc::new(quorum::assignment("--quorum", name, spec.nodes)?);
+        let given = spec.given_to::<Self>()?;
+        let mut setup = Setup { delay_max: spec.delay_max(), ..Setup::new(spec.nodes) };
+        setup.holder = given.holder.map(|node| spec.node("--holder", node)).transpose()?;
+        if let Some(quorum) = &given.quorum {
+            let kind = quorum.value().clone();
+            let sets = Arc::new(quorum::assignment("--quorum", &kind, spec.nodes)?);
             setup.quorums = Quorums::Assigned { kind, sets };
         }
         if meta(&spec.algorithm)?.shape == Shape::Tree && topology.is_tree() {
@@ -74,15 +250,15 @@ impl Study for Mutex {
     }
 
     fn users(spec: &Spec, setup: &Setup) -> Result<Users, BadInput> {
-        let MutexSpec { requests, load, cs, .. } = &spec.mutex;
+        let MutexSpec { requests, load, cs, bystanders, .. } = spec.given_to::<Self>()?;
         if *requests == 0 {
             return Err(BadInput::new("--requests", "0 is not a number of requests from 1 on"));
         }
-        let bystanders = spec.mutex.bystanders.iter();
-        let bystanders = bystanders.map(|&node| spec.node("--bystanders", node));
-        let bystanders = bystanders.collect::<Result<NodeSet, _>>()?;
-        let load = read_load(spec, load)?;
-        Ok(Users::new(spec.nodes, setup, *requests, load, Span(*cs)).without(&bystanders))
+        let bystanders = spec.node_set("--bystanders", bystanders)?;
+        let load = load.of(spec)?;
+        let users = Users::new(spec.nodes, setup, *requests, load, *cs).without(&bystanders);
+        let back = !spec.recoveries.is_empty() || !spec.restarts.is_empty();
+        Ok(if back { users.wishing_again() } else { users })
     }
 
     fn measures(spec: &Spec) -> Criteria {
@@ -99,81 +275,128 @@ impl Study for Mutex {
         }
     }
 
+    fn seen(fact: Fact<'_, Command, Event>) -> Seen {
+        match fact {
+            Fact::Command(Command::Acquire) => Seen::begin(Phase::Wanting),
+            Fact::Command(Command::Release) => Seen::change(Change::Leave),
+            Fact::Event(Event::Granted(_) | Event::Fenced(_)) => Seen::begin(Phase::Inside),
+            Fact::Event(Event::Lost) => Seen::change(Change::End),
+            Fact::Crashed | Fact::Recovered => Seen::default(),
+        }
+    }
+
     fn figures(criteria: &Criteria, report: &Report, unit: Span) -> Figures {
         let Criteria { entries, .. } = *criteria;
         let per_entry = |count: f64| ratio(count, entries as f64);
         let in_units = |nanos: f64| nanos / unit.0.max(1) as f64;
-        let time = |mean: &Mean| mean.value().map_or(Value::Null, |nanos| json!(in_units(nanos)));
         let busy = criteria.last_exit.since(criteria.first_wish.unwrap_or_default());
+        Figures {
+            entries,
+            messages: report.messages,
+            messages_per_entry: per_entry(report.messages as f64),
+            by_kind: report.by_kind.clone(),
+            sync_delay: criteria.hand_overs.value().map(in_units),
+            response_time: criteria.responses.value().map(in_units),
+            throughput: ratio(entries as f64, in_units(busy.0 as f64)),
+            load: Handled {
+                mean: report.handled_mean,
+                max: report.handled_max,
+                mean_per_entry: per_entry(report.handled_mean),
+                max_per_entry: per_entry(report.handled_max as f64),
+            },
+        }
+    }
+}
+
+/// The criteria of the field, as measured in a run. Times are in T, the mean latency.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures {
+    /// How often somebody entered.
+    pub entries: u64,
+    /// Messages sent, each receiver of a multicast counted.
+    pub messages: u64,
+    /// Messages for each entry.
+    pub messages_per_entry: Option<f64>,
+    /// Messages by kind, in the order of the paper.
+    pub by_kind: Vec<(&'static str, u64)>,
+    /// From an exit to the next entry while somebody waits.
+    pub sync_delay: Option<f64>,
+    /// From wishing to leaving.
+    pub response_time: Option<f64>,
+    /// Entries in T.
+    pub throughput: Option<f64>,
+    /// How many messages a node handles.
+    pub load: Handled,
+}
+
+/// How many messages a node sends and receives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Handled {
+    /// On average over the nodes.
+    pub mean: f64,
+    /// The busiest node.
+    pub max: u64,
+    /// On average over the nodes, for each entry.
+    pub mean_per_entry: Option<f64>,
+    /// The busiest node, for each entry.
+    pub max_per_entry: Option<f64>,
+}
+
+impl crate::Figures for Figures {
+    fn named(&self) -> Named {
+        let Handled { mean, max, mean_per_entry, max_per_entry } = self.load;
         vec![
-            ("entries", json!(entries)),
-            ("messages", json!(report.messages)),
-            ("messages_per_entry", per_entry(report.messages as f64)),
-            ("by_kind", crate::by_kind(report)),
-            ("sync_delay", time(&criteria.hand_overs)),
-            ("response_time", time(&criteria.responses)),
-            ("throughput", ratio(entries as f64, in_units(busy.0 as f64))),
+            ("entries", self.entries.into()),
+            ("messages", self.messages.into()),
+            ("messages_per_entry", self.messages_per_entry.into()),
+            ("by_kind", by_kind(&self.by_kind)),
+            ("sync_delay", self.sync_delay.into()),
+            ("response_time", self.response_time.into()),
+            ("throughput", self.throughput.into()),
             (
                 "load",
-                json!({
-                    "mean": report.handled_mean,
-                    "max": report.handled_max,
-                    "mean_per_entry": per_entry(report.handled_mean),
-                    "max_per_entry": per_entry(report.handled_max as f64),
-                }),
+                Figure::Parts(vec![
+                    ("mean", mean.into()),
+                    ("max", max.into()),
+                    ("mean_per_entry", mean_per_entry.into()),
+                    ("max_per_entry", max_per_entry.into()),
+                ]),
             ),
         ]
     }
 }
 
-/// What is said of the load.
-fn read_load(spec: &Spec, text: &str) -> Result<Load, BadInput> {
-    let bad = || {
-        let forms = "light, heavy, the mean time between wishes, hot:NODE*FACTOR or file:PATH";
-        BadInput::new("--load", format!("{text} is not {forms}"))
-    };
-    if let Some(hot) = text.strip_prefix("hot:") {
-        let (node, factor) = hot.split_once('*').ok_or_else(bad)?;
-        let (Ok(number), Ok(factor @ 1..=1_000_000)) = (node.parse(), factor.parse()) else {
-            return Err(bad());
-        };
-        // Others leave time for it: a tenth of the load that would keep everybody waiting.
-        let mean = spec.latency()?.mean().times(10 * spec.nodes as u64);
-        return Ok(Load::Hot { node: spec.node("--load", number)?, factor, mean });
+impl LoadSpec {
+    /// The load of a run.
+    fn of(&self, spec: &Spec) -> Result<Load, BadInput> {
+        let mean = || spec.latency().mean();
+        Ok(match self {
+            Self::Light => Load::Light { gap: mean().times(LIGHT_GAP) },
+            Self::Heavy => Load::Heavy,
+            Self::Poisson(mean) => Load::Poisson { mean: *mean },
+            Self::Hot { node, factor } => Load::Hot {
+                node: spec.node("--load", *node)?,
+                factor: *factor,
+                // Others leave time for it: a tenth of the load that would keep everybody waiting.
+                mean: mean().times(10 * spec.nodes as u64),
+            },
+            Self::Script { wishes, .. } => {
+                let mut script = PerNode::new(spec.nodes, |_| Vec::new());
+                for (node, at) in wishes {
+                    script[spec.node("--load", *node)?].push(*at);
+                }
+                for node in NodeId::first(spec.nodes) {
+                    script[node].sort_unstable();
+                }
+                Load::Script(Arc::new(script))
+            }
+        })
     }
-    if let Some(script) = text.strip_prefix("script:") {
-        return read_script(spec, script);
-    }
-    match text {
-        "light" => Ok(Load::Light { gap: spec.latency()?.mean().times(LIGHT_GAP) }),
-        "heavy" => Ok(Load::Heavy),
-        mean => Ok(Load::Poisson { mean: mean.parse().map_err(|_| bad())? }),
-    }
-}
-
-/// A schedule: who wants to enter when, one wish per line.
-fn read_script(spec: &Spec, text: &str) -> Result<Load, BadInput> {
-    let mut script = PerNode::new(spec.nodes, |_| Vec::new());
-    for (line, number) in text.lines().zip(1..) {
-        let words: Vec<_> = line.split('#').next().unwrap_or("").split_whitespace().collect();
-        let wish = match words[..] {
-            [] => continue,
-            [node, at] => node.parse::<u32>().ok().zip(at.parse::<Span>().ok()),
-            _ => None,
-        };
-        let bad = || BadInput::new("--load", format!("line {number}: {line:?} is not NODE TIME"));
-        let (node, at) = wish.ok_or_else(bad)?;
-        script[spec.node("--load", node)?].push(at);
-    }
-    for node in NodeId::first(spec.nodes) {
-        script[node].sort_unstable();
-    }
-    Ok(Load::Script(Arc::new(script)))
 }
 
 /// A quotient; nothing where there is nothing to divide by.
-fn ratio(a: f64, b: f64) -> Value {
-    if b > 0.0 { json!(a / b) } else { Value::Null }
+fn ratio(a: f64, b: f64) -> Option<f64> {
+    (b > 0.0).then(|| a / b)
 }
 
 /// What the algorithm of a run promises, with its options.
@@ -261,7 +484,7 @@ mod tests {
 
     fn setup(quorum: &str) -> Result<Setup, BadInput> {
         let mut spec = Spec::new("mutex/ricart-agrawala", 7);
-        spec.mutex.quorum = Some(quorum.to_owned());
+        spec.read("quorum", quorum)?;
         Mutex::setup(&spec, &Topology::complete(7))
     }
 

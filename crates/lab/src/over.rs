@@ -6,13 +6,12 @@ use std::str::FromStr;
 use quorate_algorithms::detector::Detector;
 use quorate_algorithms::{Catalogued, Layer, nearest};
 use quorate_core::Options;
-use serde::{Deserialize, Serialize};
 
 use crate::BadInput;
+use crate::text::{Unclear, stands_as_text};
 
 /// The layers of a run, the uppermost first; none for the network as it is.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Over(Vec<Named>);
 
 /// A layer by its name.
@@ -80,9 +79,9 @@ impl Over {
 }
 
 impl FromStr for Over {
-    type Err = BadInput;
+    type Err = Unclear;
 
-    fn from_str(text: &str) -> Result<Self, BadInput> {
+    fn from_str(text: &str) -> Result<Self, Unclear> {
         let detectors = || Detector::CATALOGUE.iter().map(|meta| meta.name);
         let layer = |word: &str| match word {
             "views" => Ok(Named::Views),
@@ -93,7 +92,7 @@ impl FromStr for Over {
                     Some(near) => format!("did you mean {near}?"),
                     None => format!("there are {}", known.collect::<Vec<_>>().join(", ")),
                 };
-                BadInput::new("--over", format!("there is no layer {word:?}; {hint}"))
+                Unclear::new(format!("there is no layer {word:?}; {hint}"))
             }),
         };
         match text {
@@ -114,19 +113,7 @@ impl fmt::Display for Over {
     }
 }
 
-impl TryFrom<String> for Over {
-    type Error = BadInput;
-
-    fn try_from(text: String) -> Result<Self, BadInput> {
-        text.parse()
-    }
-}
-
-impl From<Over> for String {
-    fn from(over: Over) -> Self {
-        over.to_string()
-    }
-}
+stands_as_text!(Over);
 
 #[cfg(test)]
 mod tests {
@@ -140,10 +127,7 @@ mod tests {
         let over: Over = "views,reliable,detector/heartbeat".parse().unwrap();
         assert!(over.has_views() && over.has_links() && over.has_detector());
         let error = |text: &str| text.parse::<Over>().unwrap_err().to_string();
-        assert_eq!(
-            error("relaible"),
-            "--over: there is no layer \"relaible\"; did you mean reliable?"
-        );
-        assert!(error("views,,reliable").starts_with("--over: there is no layer \"\""));
+        assert_eq!(error("relaible"), "there is no layer \"relaible\"; did you mean reliable?");
+        assert!(error("views,,reliable").starts_with("there is no layer \"\""));
     }
 }

@@ -4,7 +4,7 @@ mod layout;
 mod svg;
 mod unicode;
 
-use quorate_core::NodeSet;
+use quorate_core::{NodeSet, PerNode};
 use quorate_quorum::verify::{Domination, NotIdeal, Uneven};
 use quorate_quorum::{
     BadSystem, Chance, Examined, Kind, Load, Ratio, System, examine, verify, written,
@@ -33,16 +33,17 @@ pub fn system(argument: &str, name: &str, nodes: Option<usize>) -> Result<System
     System::new(kind, nodes).map_err(bad)
 }
 
-/// The quorums that nodes ask, by the name of the system.
+/// The quorums that nodes ask in a system of this kind.
 ///
 /// # Errors
-/// If there is no such system, or if it is none because two quorums do not intersect.
-pub fn assignment(
+/// If there is none of so many nodes, or if it is none because two quorums do not intersect.
+pub(crate) fn assignment(
     argument: &str,
-    name: &str,
+    kind: &Kind,
     nodes: usize,
-) -> Result<quorate_core::PerNode<NodeSet>, BadInput> {
-    let system = system(argument, name, Some(nodes))?;
+) -> Result<PerNode<NodeSet>, BadInput> {
+    let bad = |bad: BadSystem| BadInput::new(argument, bad);
+    let system = System::new(kind.clone(), nodes).map_err(bad)?;
     if let Kind::Custom(_) = system.kind() {
         let quorums = system.quorums().map_err(|bad| BadInput::new(argument, bad))?;
         if let Some((a, b)) = verify::disjoint(&quorums) {

@@ -4,6 +4,7 @@
 //! (layers, checks, replays, verdicts) runs the family's sum of all algorithms over all layers, and
 //! is compiled once for each family.
 
+use std::fmt::{self, Debug};
 use std::sync::LazyLock;
 
 use quorate_algorithms::detector::Detector;
@@ -13,27 +14,55 @@ use quorate_algorithms::mutex::Mutex;
 use quorate_algorithms::{Catalogued, Maker, Portable, nearest};
 use quorate_check::{Plan, Progress, Report as Explored};
 use quorate_core::trace::Record;
-use quorate_core::{Algorithm, Meta, Options, Scene, Solution, Span, Topology, Traits, Workload};
+use quorate_core::{
+    Algorithm, Fact, Meta, Options, Scene, Solution, Span, Topology, Traits, Workload,
+};
 use quorate_sim::{Observer, Report};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
+use crate::diagram::Seen;
 use crate::exhaust::explore;
+use crate::figures::{Figures, Named};
 use crate::replay::run_again;
 use crate::simulate::run;
 use crate::spec::bad_option;
+use crate::text::Unclear;
 use crate::trace_file::{BadTrace, TraceFile};
 use crate::verify::{Judged, Verified, judge_ours, judge_theirs};
 use crate::{BadInput, Replayed, Spec, Watch};
 
 /// A family that can be experimented with.
 pub trait Study: Catalogued {
+    /// What a run of it is given.
+    type Given: Clone + PartialEq + Debug + Default + Serialize + DeserializeOwned;
     /// Its users.
     type Users: Workload<Self::Command, Self::Event>;
     /// What it measures while a run goes on.
     type Measures: Observer<Self::Command, Self::Event>;
+    /// What comes of that.
+    type Figures: Figures;
+
+    /// Its arguments on the command line.
+    const ARGUMENTS: &'static [Argument<Self::Given>];
 
     /// When a simulation ends if nobody says so: when nothing happens any more, or now at the latest.
     const UNTIL: Span = Span(u64::MAX);
+
+    /// What a check is given if nothing is said: less than a simulation.
+    fn small() -> Self::Given {
+        Self::Given::default()
+    }
+
+    /// How many nodes there are by what is said of them one by one.
+    fn counted(_given: &Self::Given) -> Option<usize> {
+        None
+    }
+
+    /// The election on whose tree it runs.
+    fn tree_from(_given: &Self::Given) -> Option<&str> {
+        None
+    }
 
     /// What all nodes are told, who are linked like this.
     ///
@@ -66,54 +95,223 @@ pub trait Study: Catalogued {
     /// Measures of a run that has not begun.
     fn measures(spec: &Spec) -> Self::Measures;
 
-    /// What was measured, as named in reports, in order; times in units of `unit`, T.
-    fn figures(measures: &Self::Measures, report: &Report, unit: Span) -> Figures;
+    /// What pictures show of something that users wish or are told.
+    fn seen(fact: Fact<'_, Self::Command, Self::Event>) -> Seen;
+
+    /// What was measured; times in units of `unit`, T.
+    fn figures(measures: &Self::Measures, report: &Report, unit: Span) -> Self::Figures;
 }
 
-/// What was measured: names and values, in the order of the report.
-pub type Figures = Vec<(&'static str, Value)>;
+/// An argument of a family on the command line.
+pub struct Argument<G: 'static> {
+    /// What can be said of it without the family.
+    pub about: About,
+    /// Takes over what its text says; of a flag, the text is empty.
+    pub read: fn(&mut G, &str) -> Result<(), Unclear>,
+}
+
+/// What help says of an argument.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// What follows it; nothing if it is a flag.
+    pub value: Option<&'static str>,
+    /// What it is about.
+    pub help: &'static str,
+    /// Is it for simulations only?
+    pub simulated: bool,
+    /// Can it be given several times?
+    pub repeated: bool,
+    /// The file that its text names, if it does.
+    pub file: fn(&str) -> Option<FileOf<'_>>,
+}
+
+impl About {
+    /// An argument with a value for all engines, said once and in so many words.
+    pub(crate) const fn new(name: &'static str, value: &'static str, help: &'static str) -> Self {
+        let value = Some(value);
+        Self { name, value, help, simulated: false, repeated: false, file: |_| None }
+    }
+}
+
+/// A file whose text is to be read in place of its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileOf<'a> {
+    /// Where it is.
+    pub path: &'a str,
+    /// What stands before its text.
+    pub before: &'static str,
+    /// Is the name no file but the text itself if there is no such file?
+    pub may_be_text: bool,
+}
+
+/// A family in the list of families.
+pub trait Listed: Study {
+    /// What the family is given, if it is this one.
+    fn given_in(family: &FamilySpec) -> Option<&Self::Given>;
+
+    /// Figures of this family, of whatever family they may be.
+    fn measured(figures: Self::Figures) -> Measured;
+
+    /// The figures, if they are of this family.
+    fn figures_in(measured: Measured) -> Option<Self::Figures>;
+}
 
 /// An algorithm by name.
 pub(crate) struct Entry {
     pub(crate) meta: &'static Meta,
     /// Simulates it on the bare network.
-    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Figures), BadInput>,
+    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>,
 }
 
 /// A family by name: what can be done with all of its algorithms, over all of their layers.
 pub(crate) struct Problem {
     pub(crate) name: &'static str,
+    /// Its arguments on the command line.
+    arguments: Vec<&'static About>,
+    /// What a simulation is given if nothing is said.
+    usual: fn() -> FamilySpec,
+    /// What a check is given if nothing is said.
+    small: fn() -> FamilySpec,
     pub(crate) entries: Vec<Entry>,
-    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Figures), BadInput>,
+    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>,
     pub(crate) explore: fn(&Spec, &Plan, &mut dyn FnMut(&Progress)) -> Result<Explored, BadInput>,
     pub(crate) replay: fn(&Spec, &[Record]) -> Result<Replayed, BadInput>,
     pub(crate) judge_ours: fn(&Spec, &TraceFile) -> Result<Result<Verified, BadTrace>, BadInput>,
     pub(crate) judge_theirs: fn(&TraceFile) -> Result<Verified, BadTrace>,
     pub(crate) traits: fn(&Spec) -> Result<Traits, BadInput>,
+    sight: Sight,
 }
 
-/// The families. A new one is a line here.
-static PROBLEMS: LazyLock<[Problem; 4]> = LazyLock::new(|| {
-    [problem::<Mutex>(), problem::<Election>(), problem::<Detector>(), problem::<Group>()]
-});
+/// What pictures show of commands and events that a trace writes as text.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight {
+    pub(crate) command: fn(&str) -> Seen,
+    pub(crate) event: fn(&str) -> Seen,
+}
 
-fn problem<F: Study + Judged>() -> Problem {
+/// Makes the list of families, and the types that have one of each.
+macro_rules! families {
+    ($($(#[$about:meta])+ $family:ident),+ $(,)?) => {
+        /// What a run is given, by family.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum FamilySpec {
+            $($(#[$about])+ $family(<$family as Study>::Given),)+
+        }
+
+        impl FamilySpec {
+            /// How many nodes there are by what is said of them one by one.
+            pub(crate) fn counted(&self) -> Option<usize> {
+                match self {
+                    $(Self::$family(given) => $family::counted(given),)+
+                }
+            }
+
+            /// Takes over what the text of an argument says; nothing if the family has no such one.
+            fn read(&mut self, name: &str, text: &str) -> Option<Result<(), Unclear>> {
+                match self {
+                    $(Self::$family(given) => take::<$family>(given, name, text),)+
+                }
+            }
+        }
+
+        $(impl From<<$family as Study>::Given> for FamilySpec {
+            fn from(given: <$family as Study>::Given) -> Self {
+                Self::$family(given)
+            }
+        })+
+
+        /// What was measured, by family.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum Measured {
+            $($(#[$about])+ $family(<$family as Study>::Figures),)+
+        }
+
+        impl Figures for Measured {
+            fn named(&self) -> Named {
+                match self {
+                    $(Self::$family(figures) => figures.named(),)+
+                }
+            }
+        }
+
+        $(impl Listed for $family {
+            fn given_in(family: &FamilySpec) -> Option<&Self::Given> {
+                match family {
+                    FamilySpec::$family(given) => Some(given),
+                    _ => None,
+                }
+            }
+
+            fn measured(figures: Self::Figures) -> Measured {
+                Measured::$family(figures)
+            }
+
+            fn figures_in(measured: Measured) -> Option<Self::Figures> {
+                match measured {
+                    Measured::$family(figures) => Some(figures),
+                    _ => None,
+                }
+            }
+        })+
+
+        static PROBLEMS: LazyLock<Vec<Problem>> = LazyLock::new(|| vec![$(problem::<$family>()),+]);
+    };
+}
+
+// A new family is a line here.
+families! {
+    /// Mutual exclusion.
+    Mutex,
+    /// Leader election.
+    Election,
+    /// Failure detection.
+    Detector,
+    /// Group communication.
+    Group,
+}
+
+/// Takes over what the text of an argument says; nothing if the family has no such one.
+fn take<F: Study>(given: &mut F::Given, name: &str, text: &str) -> Option<Result<(), Unclear>> {
+    let argument = F::ARGUMENTS.iter().find(|argument| argument.about.name == name)?;
+    Some((argument.read)(given, text))
+}
+
+fn problem<F: Listed + Judged>() -> Problem
+where
+    FamilySpec: From<F::Given>,
+{
     Problem {
         name: F::NAME,
+        arguments: F::ARGUMENTS.iter().map(|argument| &argument.about).collect(),
+        usual: || F::Given::default().into(),
+        small: || F::small().into(),
         entries: F::each::<Bare>(),
         simulate: |spec, watch| run(spec, stacked::<F>(spec)?, watch),
         explore: |spec, plan, progress| explore(spec, stacked::<F>(spec)?, plan, progress),
-        replay: |spec, records| Ok(run_again(&stacked::<F>(spec)?, records)),
+        replay: |spec, records| run_again(&stacked::<F>(spec)?, spec.faults()?, records),
         judge_ours: |spec, trace| Ok(judge_ours(&stacked::<F>(spec)?, trace)),
         judge_theirs: judge_theirs::<F>,
         traits: |spec| Ok(stacked::<F>(spec)?.traits),
+        sight: Sight {
+            command: |text| {
+                let command = F::command(text);
+                command.map_or_else(Seen::default, |command| F::seen(Fact::Command(&command)))
+            },
+            event: |text| {
+                let event = F::event(text);
+                event.map_or_else(Seen::default, |event| F::seen(Fact::Event(&event)))
+            },
+        },
     }
 }
 
 /// Makes the simulator of each algorithm on the bare network.
 struct Bare;
 
-impl<F: Study> Maker<F> for Bare {
+impl<F: Listed> Maker<F> for Bare {
     type Made = Entry;
 
     fn make<A>() -> Entry
@@ -133,7 +331,7 @@ impl<F: Study> Maker<F> for Bare {
 }
 
 /// The scene of a run, of whatever algorithm and over whatever layers.
-pub(crate) fn stacked<F: Study>(spec: &Spec) -> Result<Scene<F::Stack>, BadInput> {
+pub(crate) fn stacked<F: Listed>(spec: &Spec) -> Result<Scene<F::Stack>, BadInput> {
     let config = configured::<F>(spec)?;
     let stack = F::stack(config, &spec.over.layers()?);
     spec.scene(stack.map_err(|bad| BadInput::new("--over", bad))?)
@@ -166,6 +364,51 @@ pub fn meta(name: &str) -> Result<&'static Meta, BadInput> {
     find(name).map(|(_, entry)| entry.meta)
 }
 
+/// The algorithm of this name, if there is one.
+#[must_use]
+pub fn known(name: &str) -> Option<&'static Meta> {
+    catalogue().find(|meta| meta.name == name)
+}
+
+/// The arguments of all families, each with the name of its family.
+pub fn arguments() -> impl Iterator<Item = (&'static str, &'static About)> {
+    PROBLEMS.iter().flat_map(|p| p.arguments.iter().map(move |about| (p.name, *about)))
+}
+
+/// What a simulation of this algorithm is given if nothing is said. An algorithm of no family gets
+/// that of the first one: it is refused where it is looked for.
+pub(crate) fn usual(algorithm: &str) -> FamilySpec {
+    let family = algorithm.split('/').next().and_then(family);
+    (family.unwrap_or(&PROBLEMS[0]).usual)()
+}
+
+impl Spec {
+    /// A run of an algorithm for a check: the family is given less than in a simulation.
+    ///
+    /// # Errors
+    /// If there is no such algorithm.
+    pub fn small(algorithm: &str, nodes: usize) -> Result<Self, BadInput> {
+        let (problem, _) = find(algorithm)?;
+        Ok(Self::new(algorithm, nodes).given((problem.small)()))
+    }
+
+    /// Takes over what the text of an argument of the family says.
+    ///
+    /// # Errors
+    /// If it says nothing that makes sense, or is the argument of another family.
+    pub fn read(&mut self, name: &str, text: &str) -> Result<(), BadInput> {
+        let bad = |reason: &dyn fmt::Display| BadInput::new(&format!("--{name}"), reason);
+        match self.family.read(name, text) {
+            Some(taken) => taken.map_err(|unclear| bad(&unclear)),
+            None => {
+                let whose = arguments().find(|(_, about)| about.name == name);
+                let whose = whose.map_or("other", |(family, _)| family);
+                Err(bad(&format!("only {whose} algorithms take it, not {}", self.algorithm)))
+            }
+        }
+    }
+}
+
 /// What engines have to know of the algorithm of a run, over its layers.
 ///
 /// # Errors
@@ -185,6 +428,14 @@ pub(crate) fn find(name: &str) -> Result<(&'static Problem, &'static Entry), Bad
 /// The family of this name.
 pub(crate) fn family(name: &str) -> Option<&'static Problem> {
     PROBLEMS.iter().find(|problem| problem.name == name)
+}
+
+/// What pictures show of commands and events of this algorithm, or of all of a family; nothing if
+/// there is no such family.
+pub(crate) fn sight(algorithm: &str) -> Sight {
+    let blind = Sight { command: |_| Seen::default(), event: |_| Seen::default() };
+    let problem = algorithm.split('/').next().and_then(family);
+    problem.map_or(blind, |problem| problem.sight)
 }
 
 fn unknown(name: &str) -> BadInput {

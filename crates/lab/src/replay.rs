@@ -11,6 +11,8 @@ use quorate_core::{
     Choices, Ctx, Effect, Fact, Family, Input, Kept, Life, Monitor, NodeId, Scene, Solution, System,
 };
 
+use quorate_sim::Faults;
+
 use crate::registry::find;
 use crate::trace_file::TraceFile;
 use crate::{BadInput, Spec};
@@ -51,8 +53,19 @@ pub fn replay(trace: &TraceFile) -> Result<Replayed, BadInput> {
 }
 
 /// Runs the records of a scene again.
-pub(crate) fn run_again<A: Solution>(scene: &Scene<A>, records: &[Record]) -> Replayed {
-    let mut stage = Stage::new(scene);
+///
+/// # Errors
+/// If it is not in the trace what a crash left on a disk.
+pub(crate) fn run_again<A: Solution>(
+    scene: &Scene<A>,
+    faults: Faults,
+    records: &[Record],
+) -> Result<Replayed, BadInput> {
+    if faults.disk.is_some() {
+        let reason = "of a run with slow disks it is not written down what a crash left on them";
+        return Err(BadInput::new("TRACE", reason));
+    }
+    let mut stage = Stage::new(scene, faults);
     let mut replayed = Replayed { records: 0, violation: None, difference: None };
     for (record, line) in records.iter().zip(2..) {
         let text = match stage.step(record) {
@@ -67,7 +80,7 @@ pub(crate) fn run_again<A: Solution>(scene: &Scene<A>, records: &[Record]) -> Re
         replayed.difference = Some(Difference { line, text });
         break;
     }
-    replayed
+    Ok(replayed)
 }
 
 /// Why an input cannot have happened.
@@ -76,6 +89,8 @@ type Impossible = String;
 /// The nodes and what is between them.
 struct Stage<'a, A: Solution> {
     scene: &'a Scene<A>,
+    /// Whose clocks run fast or slow.
+    faults: Faults,
     nodes: Vec<Option<A>>,
     lives: Vec<Life>,
     monitor: <A::Family as Family>::Monitor,
@@ -87,10 +102,11 @@ struct Stage<'a, A: Solution> {
 }
 
 impl<'a, A: Solution> Stage<'a, A> {
-    fn new(scene: &'a Scene<A>) -> Self {
+    fn new(scene: &'a Scene<A>, faults: Faults) -> Self {
         let count = scene.count();
         Self {
             scene,
+            faults,
             nodes: NodeId::first(count).map(|node| Some(scene.boot(node))).collect(),
             lives: vec![Life::FIRST; count],
             monitor: scene.monitor(),
@@ -227,7 +243,8 @@ impl<'a, A: Solution> Stage<'a, A> {
         let mut id = *sendings;
         let mut effects = Vec::new();
         let mut sink = Recording { sink: &mut effects, sent: sendings, recorder: Some(recorder) };
-        let result = protocol.step(&mut Ctx::new(node, record.at, &mut chosen, &mut sink), input);
+        let clock = self.faults.clock(node, record.at);
+        let result = protocol.step(&mut Ctx::new(node, clock, &mut chosen, &mut sink), input);
         if chosen.missing {
             return Err("the step draws more random choices than are written".to_owned());
         }

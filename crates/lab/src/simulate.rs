@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use quorate_core::trace::{Header, Record};
-use quorate_core::{Scene, Solution, Time};
-use quorate_sim::{Pace, Report, World};
+use quorate_core::{Family, Scene, Solution, Time, Violation};
+use quorate_sim::{Observer, Pace, Report, World};
 use serde_json::{Map, Value, json};
 
-use crate::registry::{Figures, Study, find};
+use crate::figures::{Figure, Figures, Named, Summary, closing, object, of_many};
+use crate::registry::{Listed, Measured, Study, find, stacked};
 use crate::{BadInput, Spec};
 
 /// How many events are handled between two words on the progress.
@@ -25,12 +26,30 @@ pub struct Watch<'a> {
 /// What came of a simulation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Simulated {
-    /// The report of the simulator; of many runs, of the first.
+    /// The report of the simulator.
     pub report: Report,
-    /// What was measured, as one JSON object.
-    pub json: Map<String, Value>,
-    /// Did all that is claimed hold, in all runs?
+    /// What was measured of the family.
+    pub figures: Measured,
+    /// Did all that is claimed hold?
     pub holds: bool,
+}
+
+/// What came of a simulation of a family that is known.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Run<G> {
+    /// The report of the simulator.
+    pub report: Report,
+    /// What was measured.
+    pub figures: G,
+    /// Did all that is claimed hold?
+    pub holds: bool,
+}
+
+/// What came of many simulations that differ only in their seeds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Many {
+    /// One after the other; at least one.
+    pub runs: Vec<Simulated>,
 }
 
 impl Spec {
@@ -54,15 +73,24 @@ pub fn simulate(spec: &Spec, watch: Watch<'_>) -> Result<Simulated, BadInput> {
     let (problem, entry) = find(&spec.algorithm)?;
     let run = if spec.over.is_bare() { entry.simulate } else { problem.simulate };
     let (report, figures) = run(spec, watch)?;
-    let mut json = opening(spec);
-    json.extend(figures.into_iter().map(|(name, value)| (name.to_owned(), value)));
-    close(&mut json, &report);
     let holds = report.holds();
-    Ok(Simulated { report, json, holds })
+    Ok(Simulated { report, figures, holds })
 }
 
-/// Runs `runs` simulations with one seed after the other. Numbers in the result are means; next to
-/// them stand the smallest, the largest, and half the width of the 95 % confidence interval.
+/// Runs a simulation of an algorithm of this family.
+///
+/// # Errors
+/// The first argument that makes no sense, or if the algorithm is of another family.
+pub fn measure<F: Listed>(spec: &Spec) -> Result<Run<F::Figures>, BadInput> {
+    let Simulated { report, figures, holds } = simulate(spec, Watch::default())?;
+    let figures = F::figures_in(figures).ok_or_else(|| {
+        let reason = format!("{} is of another family than {}", spec.algorithm, F::NAME);
+        BadInput::new("ALGORITHM", reason)
+    })?;
+    Ok(Run { report, figures, holds })
+}
+
+/// Runs `runs` simulations with one seed after the other.
 ///
 /// # Errors
 /// The first argument that makes no sense.
@@ -70,43 +98,108 @@ pub fn simulate_many(
     spec: &Spec,
     runs: u32,
     progress: &mut dyn FnMut(u32),
-) -> Result<Simulated, BadInput> {
+) -> Result<Many, BadInput> {
+    if runs == 0 {
+        return Err(BadInput::new("--runs", "0 is not a number of runs from 1 on"));
+    }
     let mut all = Vec::new();
     for run in 0..runs {
         let seed = spec.seed.wrapping_add(u64::from(run));
         all.push(simulate(&Spec { seed, ..spec.clone() }, Watch::default())?);
         progress(run + 1);
     }
-    let Some(first) = all.first() else {
-        return Err(BadInput::new("--runs", "0 is not a number of runs from 1 on"));
-    };
-    let mut json = opening(spec);
-    json.insert("runs".into(), json!(runs));
-    let mut spread = Map::new();
-    for (name, value) in &first.json {
-        if json.contains_key(name) {
-            continue;
-        }
-        let values: Vec<f64> = all.iter().filter_map(|one| one.json[name].as_f64()).collect();
-        let word = |one: &Simulated| one.json[name].as_str().map(str::to_owned);
-        if values.len() == all.len() {
-            let summary = Summary::of(&values);
-            json.insert(name.clone(), json!(summary.mean));
-            spread.insert(name.clone(), summary.json());
-        } else if let Some(verdict) = all.iter().filter_map(word).max_by_key(|w| w == "violated") {
-            json.insert(name.clone(), json!(verdict));
-        } else if let Value::Object(parts) = value {
-            json.insert(name.clone(), mean_of_parts(&all, name, parts));
-        }
+    Ok(Many { runs: all })
+}
+
+impl Simulated {
+    /// All figures with their names, in the order of the report.
+    #[must_use]
+    pub fn named(&self) -> Named {
+        let mut named = self.figures.named();
+        named.extend(closing(&self.report));
+        named
     }
-    json.insert("spread".into(), Value::Object(spread));
-    json.insert("distribution".into(), distribution(&all, "messages"));
-    let broken = all.iter().zip(spec.seed..).find(|(one, _)| !one.holds);
-    if let Some((_, seed)) = broken {
-        json.insert("violated_with_seed".into(), json!(seed));
+
+    /// The report as one JSON object.
+    #[must_use]
+    pub fn json(&self, spec: &Spec) -> Map<String, Value> {
+        let mut json = opening(spec);
+        json.extend(object(&self.named()));
+        let violations: Vec<_> = self.report.violations().map(violated).collect();
+        if !violations.is_empty() {
+            json.insert("violations".into(), Value::Array(violations));
+        }
+        json
     }
-    let holds = broken.is_none();
-    Ok(Simulated { report: first.report.clone(), json, holds })
+}
+
+impl Many {
+    /// Did all that is claimed hold in all runs?
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.runs.iter().all(|run| run.holds)
+    }
+
+    /// All figures with their names, in the order of the report: means of numbers, and the worst
+    /// verdicts.
+    #[must_use]
+    pub fn named(&self) -> Named {
+        let runs: Vec<Named> = self.runs.iter().map(Simulated::named).collect();
+        let mean = |(name, figures): (_, Vec<&Figure>)| Some((name, of_many(&figures)?));
+        columns(&runs).into_iter().filter_map(mean).collect()
+    }
+
+    /// The report as one JSON object. Next to the means stand the smallest, the largest, and half the
+    /// width of the 95 % confidence interval.
+    #[must_use]
+    pub fn json(&self, spec: &Spec) -> Map<String, Value> {
+        let mut json = opening(spec);
+        json.insert("runs".into(), json!(self.runs.len()));
+        json.extend(object(&self.named()));
+        json.insert("spread".into(), Value::Object(self.spread()));
+        json.insert("distribution".into(), self.distribution());
+        if let Some(seed) = self.broken(spec) {
+            json.insert("violated_with_seed".into(), json!(seed));
+        }
+        json
+    }
+
+    /// The first seed with which something did not hold that is claimed.
+    #[must_use]
+    pub fn broken(&self, spec: &Spec) -> Option<u64> {
+        self.runs.iter().zip(spec.seed..).find(|(run, _)| !run.holds).map(|(_, seed)| seed)
+    }
+
+    /// How far the numbers of the runs are apart, by name.
+    fn spread(&self) -> Map<String, Value> {
+        let runs: Vec<Named> = self.runs.iter().map(Simulated::named).collect();
+        let spread = |(name, figures): (&str, Vec<&Figure>)| {
+            let values = figures.iter().map(|figure| figure.number()?.value());
+            Some((name.to_owned(), Summary::of(&values.collect::<Option<Vec<_>>>()?).json()))
+        };
+        columns(&runs).into_iter().filter_map(spread).collect()
+    }
+
+    /// How often which number of messages was sent; nothing if there are very many different ones.
+    fn distribution(&self) -> Value {
+        const DIFFERENT_MAX: usize = 1_000;
+        let mut counts = BTreeMap::new();
+        for run in &self.runs {
+            *counts.entry(run.report.messages).or_insert(0u32) += 1;
+        }
+        if counts.len() > DIFFERENT_MAX {
+            return Value::Null;
+        }
+        let counts = counts.into_iter().map(|(value, count)| (value.to_string(), json!(count)));
+        json!({ "messages": Value::Object(counts.collect()) })
+    }
+}
+
+/// The figures of all runs, name by name: every run of an algorithm has the same ones.
+fn columns(runs: &[Named]) -> Vec<(&'static str, Vec<&Figure>)> {
+    let first = runs.first().map_or(&[][..], Vec::as_slice);
+    let column = |index: usize| runs.iter().filter_map(|run| Some(&run.get(index)?.1)).collect();
+    first.iter().enumerate().map(|(index, (name, _))| (*name, column(index))).collect()
 }
 
 /// What every report begins with.
@@ -121,81 +214,8 @@ fn opening(spec: &Spec) -> Map<String, Value> {
     json
 }
 
-/// What every report ends with.
-fn close(json: &mut Map<String, Value>, report: &Report) {
-    json.insert("lost".into(), json!(report.lost));
-    json.insert("duplicated".into(), json!(report.duplicated));
-    json.insert("refused".into(), json!(report.refused));
-    json.insert("events".into(), json!(report.events));
-    json.insert("end".into(), json!(report.end.in_units()));
-    json.insert("quiet".into(), json!(report.quiet));
-    for (property, verdict) in &report.verdicts {
-        json.insert((*property).into(), json!(verdict.word()));
-    }
-    let violations: Vec<_> = report
-        .violations()
-        .map(|(at, violation)| {
-            json!({
-                "property": violation.property,
-                "time": at.in_units(),
-                "text": violation.text,
-            })
-        })
-        .collect();
-    if !violations.is_empty() {
-        json.insert("violations".into(), Value::Array(violations));
-    }
-}
-
-/// How often which number of messages was sent; nothing if there are very many different ones.
-fn distribution(all: &[Simulated], name: &str) -> Value {
-    const DIFFERENT_MAX: usize = 1_000;
-    let mut counts = BTreeMap::new();
-    for value in all.iter().filter_map(|one| one.json.get(name).and_then(Value::as_u64)) {
-        *counts.entry(value).or_insert(0u32) += 1;
-    }
-    if counts.len() > DIFFERENT_MAX {
-        return Value::Null;
-    }
-    let counts = counts.into_iter().map(|(value, count)| (value.to_string(), json!(count)));
-    json!({ name: Value::Object(counts.collect()) })
-}
-
-fn mean_of_parts(all: &[Simulated], name: &str, parts: &Map<String, Value>) -> Value {
-    let mean = |part: &String| {
-        let values: Vec<f64> =
-            all.iter().filter_map(|one| one.json[name].get(part)?.as_f64()).collect();
-        if values.len() == all.len() { json!(Summary::of(&values).mean) } else { Value::Null }
-    };
-    Value::Object(parts.keys().map(|part| (part.clone(), mean(part))).collect())
-}
-
-/// Many measurements of one thing.
-struct Summary {
-    mean: f64,
-    min: f64,
-    max: f64,
-    /// Half the width of the 95 % confidence interval of the mean.
-    ci95: f64,
-}
-
-impl Summary {
-    fn of(values: &[f64]) -> Self {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
-        Self {
-            mean,
-            min: values.iter().copied().fold(f64::INFINITY, f64::min),
-            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            ci95: 1.96 * deviation / count.sqrt(),
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({ "min": self.min, "max": self.max, "ci95": self.ci95 })
-    }
+fn violated((at, violation): (Time, &Violation)) -> Value {
+    json!({ "property": violation.property, "time": at.in_units(), "text": violation.text })
 }
 
 /// Simulates a scene.
@@ -203,28 +223,51 @@ pub(crate) fn run<A>(
     spec: &Spec,
     scene: Scene<A>,
     watch: Watch<'_>,
-) -> Result<(Report, Figures), BadInput>
+) -> Result<(Report, Measured), BadInput>
 where
     A: Solution,
-    A::Family: Study,
+    A::Family: Listed,
+{
+    let measures = A::Family::measures(spec);
+    let (report, measures) = watched(spec, &scene, measures, watch)?;
+    let figures = A::Family::figures(&measures, &report, spec.latency().mean());
+    Ok((report, A::Family::measured(figures)))
+}
+
+/// Simulates a run and has somebody look on who knows the family.
+pub(crate) fn observe<F: Listed, O>(spec: &Spec, observer: O) -> Result<O, BadInput>
+where
+    O: Observer<F::Command, F::Event>,
+{
+    let (_, observer) = watched(spec, &stacked::<F>(spec)?, observer, Watch::default())?;
+    Ok(observer)
+}
+
+fn watched<A, O>(
+    spec: &Spec,
+    scene: &Scene<A>,
+    observer: O,
+    watch: Watch<'_>,
+) -> Result<(Report, O), BadInput>
+where
+    A: Solution,
+    A::Family: Listed,
+    O: Observer<<A::Family as Family>::Command, <A::Family as Family>::Event>,
 {
     let Watch { record, mut progress } = watch;
     let network = spec.network(&scene.traits)?;
     let faults = spec.faults()?;
     let users = A::Family::users(spec, &scene.setup)?;
-    let measures = A::Family::measures(spec);
-    let mut world = World::new(&scene, users, measures, &network, &faults, spec.seed);
+    let mut world = World::new(scene, users, observer, &network, &faults, spec.seed);
     if let Some(record) = record {
         world.trace(record);
     }
-    let until = Time(spec.until.unwrap_or(A::Family::UNTIL.0));
+    let until = spec.until.unwrap_or(Time::ZERO + A::Family::UNTIL);
     world.start();
     while world.run(STRIDE, until) == Pace::More {
         if let Some(progress) = &mut progress {
             progress(world.events(), world.now());
         }
     }
-    let (report, measures) = world.finish();
-    let figures = A::Family::figures(&measures, &report, network.latency.mean());
-    Ok((report, figures))
+    Ok(world.finish())
 }

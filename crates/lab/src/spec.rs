@@ -1,17 +1,24 @@
 //! A run as data: everything that it is given, so that it can be repeated from this alone.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use quorate_algorithms::link::Settings;
 use quorate_core::{
-    BadOption, Channels, Meta, NodeId, NodeSet, Scene, Shape, Solution, Span, Time, Topology,
-    Traits,
+    BadOption, BadTopology, Channels, Meta, NodeId, NodeSet, Scene, Shape, Solution, Span, Time,
+    Topology, Traits,
 };
 use quorate_sim::topology::{self, Named};
-use quorate_sim::{Crash, Draw, Faults, Latency, Network, Partition, Recovery};
+use quorate_sim::{
+    BadLatency, ClockRate, Crash, Cut, Disk, Draw, Faults, Latency, LossTable, Network, Partition,
+    Pause, Recovery,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::registry::Study;
+use crate::fault::{ClockSpec, CutSpec, NodeAt, PartitionSpec, PauseSpec, RestartSpec};
+use crate::registry::{FamilySpec, Listed, Study, usual};
+use crate::text::{Numbers, Said, stands_as_text};
 use crate::{BadInput, Over};
 
 /// The most nodes that a run can have.
@@ -22,6 +29,9 @@ const FIFO_LINKS_MAX: usize = 400_000_000;
 /// So many sendings in a row are not lost: of those who rely on a bound, six in a hundred thousand
 /// messages break it where every fifth is lost.
 const LOSSES_MAX: u32 = 6;
+
+/// The probability that a crash tears the record that is being written.
+const TORN: f64 = 0.25;
 
 /// After how long a failure detector speaks if nothing is said, where one is needed.
 pub const DETECTION: Span = Span::units(3);
@@ -43,11 +53,11 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// How long messages take: `1`, `uniform:a..b`, `exp:m`.
-    #[serde(default = "unit_latency")]
-    pub latency: String,
+    #[serde(default)]
+    pub latency: Said<Latency>,
     /// Links that take another time: lines of `FROM TO TIME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_table: Option<String>,
+    pub latency_table: Option<Said<LatencyTable>>,
     /// Do links keep the order? As the algorithm needs if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<ChannelSpec>,
@@ -59,54 +69,112 @@ pub struct Spec {
     pub loss: f64,
     /// Links on which it is another one: lines of `FROM TO PROBABILITY`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss_table: Option<String>,
+    pub loss_table: Option<Said<LossTable>>,
     /// The probability that a message arrives twice.
     #[serde(default)]
     pub duplicate: f64,
     /// The probability that a message is held up and overtaken.
     #[serde(default)]
     pub reorder: f64,
-    /// When the network is cut.
+    /// When the network is cut in parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionSpec>,
-    /// Who crashes when, in nanoseconds.
+    /// When single links are cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub crashes: Vec<(u32, u64)>,
-    /// Who comes up again when, in nanoseconds.
+    pub cuts: Vec<CutSpec>,
+    /// Who crashes when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recoveries: Vec<(u32, u64)>,
+    pub crashes: Vec<NodeAt>,
+    /// Who comes up again when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recoveries: Vec<NodeAt>,
+    /// Who stands still when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<PauseSpec>,
+    /// Whose clock is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<ClockSpec>,
+    /// When everybody crashes and comes up again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarts: Vec<RestartSpec>,
+    /// How long a node takes to persist something, in nanoseconds; a crash meanwhile loses or tears
+    /// it. No time if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_write: Option<Span>,
     /// After how many nanoseconds a failure detector speaks; in views, [`DETECTION`] if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detection: Option<u64>,
+    pub detection: Option<Span>,
     /// When to stop, in nanoseconds; when nothing happens any more if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<u64>,
-    /// What mutual exclusion is given.
-    #[serde(default)]
-    pub mutex: crate::mutex::MutexSpec,
-    /// What leader election is given.
-    #[serde(default)]
-    pub election: crate::election::ElectionSpec,
-    /// What failure detection is given.
-    #[serde(default)]
-    pub detector: crate::detector::DetectorSpec,
-    /// What group communication is given.
-    #[serde(default, skip_serializing_if = "crate::group::GroupSpec::is_usual")]
-    pub group: crate::group::GroupSpec,
+    pub until: Option<Time>,
+    /// What the family is given.
+    pub family: FamilySpec,
 }
 
-fn unit_latency() -> String {
-    "1".to_owned()
-}
-
-/// Who can talk to whom.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// Who can talk to whom: a topology by name, or `links:` and the text of a list of links.
+#[derive(Clone, PartialEq, Debug)]
 pub enum TopologySpec {
     /// By name.
-    Named(String),
+    Named(Named),
     /// By the text of a list of links.
     Links(String),
+}
+
+/// What stands before a list of links.
+const LINKS: &str = "links:";
+
+impl FromStr for TopologySpec {
+    type Err = BadTopology;
+
+    fn from_str(text: &str) -> Result<Self, BadTopology> {
+        match text.strip_prefix(LINKS) {
+            Some(links) => Ok(Self::Links(links.to_owned())),
+            None => text.parse().map(Self::Named),
+        }
+    }
+}
+
+impl fmt::Display for TopologySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(named) => write!(f, "{named}"),
+            Self::Links(links) => write!(f, "{LINKS}{links}"),
+        }
+    }
+}
+
+stands_as_text!(TopologySpec);
+
+impl TopologySpec {
+    /// How many nodes the links are about.
+    fn counted(&self) -> Option<usize> {
+        match self {
+            Self::Named(_) => None,
+            Self::Links(text) => topology::read(text, None).ok().map(|topology| topology.count()),
+        }
+    }
+}
+
+/// Links that take another time: lines of `FROM TO TIME`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LatencyTable(Latency);
+
+impl FromStr for LatencyTable {
+    type Err = BadLatency;
+
+    fn from_str(text: &str) -> Result<Self, BadLatency> {
+        Latency::default().with_table(text).map(Self)
+    }
+}
+
+impl LatencyTable {
+    /// The latency of all links, if those that are not in the table take so long.
+    fn over(&self, rest: Latency) -> Latency {
+        match &self.0 {
+            Latency::PerLink(table, _) => Latency::PerLink(table.clone(), Box::new(rest)),
+            _ => rest,
+        }
+    }
 }
 
 /// Do links keep the order?
@@ -119,15 +187,10 @@ pub enum ChannelSpec {
     Unordered,
 }
 
-/// A cut for a while.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PartitionSpec {
-    /// The sides, by node numbers.
-    pub sides: Vec<Vec<u32>>,
-    /// From when on, in nanoseconds.
-    pub from: u64,
-    /// Until when, in nanoseconds.
-    pub until: u64,
+impl ChannelSpec {
+    /// All of them, as typed.
+    pub const NAMES: [(&'static str, Self); 2] =
+        [("fifo", Self::Fifo), ("unordered", Self::Unordered)];
 }
 
 impl Spec {
@@ -140,7 +203,7 @@ impl Spec {
             seed: 1,
             topology: None,
             options: BTreeMap::new(),
-            latency: unit_latency(),
+            latency: Said::default(),
             latency_table: None,
             channels: None,
             over: Over::BARE,
@@ -149,15 +212,42 @@ impl Spec {
             duplicate: 0.0,
             reorder: 0.0,
             partitions: Vec::new(),
+            cuts: Vec::new(),
             crashes: Vec::new(),
             recoveries: Vec::new(),
+            pauses: Vec::new(),
+            clocks: Vec::new(),
+            restarts: Vec::new(),
+            disk_write: None,
             detection: None,
             until: None,
-            mutex: crate::mutex::MutexSpec::default(),
-            election: crate::election::ElectionSpec::default(),
-            detector: crate::detector::DetectorSpec::default(),
-            group: crate::group::GroupSpec::default(),
+            family: usual(algorithm),
         }
+    }
+
+    /// The run with this given to its family.
+    #[must_use]
+    pub fn given(self, family: impl Into<FamilySpec>) -> Self {
+        Self { family: family.into(), ..self }
+    }
+
+    /// What the family is given, if the algorithm is one of this family.
+    ///
+    /// # Errors
+    /// If it is of another one.
+    pub fn given_to<F: Listed>(&self) -> Result<&F::Given, BadInput> {
+        F::given_in(&self.family).ok_or_else(|| {
+            let reason =
+                format!("{} is not given what {} algorithms need", self.algorithm, F::NAME);
+            BadInput::new("ALGORITHM", reason)
+        })
+    }
+
+    /// How many nodes there are by what is said of them one by one, in lists of ids or links.
+    #[must_use]
+    pub fn counted(&self) -> Option<usize> {
+        let links = || self.topology.as_ref().and_then(TopologySpec::counted);
+        self.family.counted().or_else(links)
     }
 
     /// What every engine starts from, for an algorithm or a stack with these options.
@@ -167,13 +257,14 @@ impl Spec {
     pub(crate) fn scene<A>(&self, config: A::Config) -> Result<Scene<A>, BadInput>
     where
         A: Solution,
-        A::Family: Study,
+        A::Family: Listed,
     {
         if self.nodes == 0 || self.nodes > NODES_MAX {
             let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", self.nodes);
             return Err(BadInput::new("--nodes", reason));
         }
-        let topology = self.topology(A::traits(&config).shape)?;
+        let grown = A::Family::tree_from(self.given_to::<A::Family>()?);
+        let topology = self.topology(A::traits(&config).shape, grown)?;
         let setup = A::Family::setup(self, &topology)?;
         A::Family::admit(self, &A::promise(&config))?;
         let scene = Scene::new(topology, setup, config);
@@ -201,9 +292,11 @@ impl Spec {
         Ok(self.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect())
     }
 
-    fn topology(&self, shape: Shape) -> Result<Topology, BadInput> {
+    /// Who can talk to whom, if the algorithm needs this shape; on the tree that an election builds, if
+    /// one is named.
+    fn topology(&self, shape: Shape, grown: Option<&str>) -> Result<Topology, BadInput> {
         let bad = |bad| BadInput::new("--topology", bad);
-        if let Some(election) = &self.mutex.tree_from {
+        if let Some(election) = grown {
             if self.over.has_views() {
                 let reason = "in views a tree is laid out anew among the members of each";
                 return Err(BadInput::new("--tree-from", reason));
@@ -213,13 +306,11 @@ impl Spec {
         // Acknowledgements and beats need a way back.
         let two_way = self.over.has_links() || self.over.has_detector();
         let topology = match &self.topology {
-            Some(TopologySpec::Named(name)) => {
-                name.parse::<Named>().and_then(|named| named.build(self.nodes, self.seed))
-            }
+            Some(TopologySpec::Named(named)) => named.build(self.nodes, self.seed),
             Some(TopologySpec::Links(text)) => topology::read(text, Some(self.nodes)),
             // A ring with its ways back, which do not come first.
             None if two_way && shape == Shape::TwoWayRing => Ok(Topology::ring(self.nodes)),
-            None => usual(shape).build(self.nodes, self.seed),
+            None => usual_topology(shape).build(self.nodes, self.seed),
         };
         let topology = topology.map_err(bad)?;
         Ok(if two_way { topology.two_way() } else { topology })
@@ -227,16 +318,14 @@ impl Spec {
 
     /// How long a message takes at most, for algorithms that rely on such a bound. Over reliable
     /// links there is none: it is what the links take if they lose `LOSSES_MAX` sendings in a row.
-    ///
-    /// # Errors
-    /// If the latency is not said in a way that makes sense.
-    pub fn delay_max(&self) -> Result<Span, BadInput> {
-        let latency_max = self.latency()?.max();
+    #[must_use]
+    pub fn delay_max(&self) -> Span {
+        let latency_max = self.latency().max();
         let faulty = self.loss > 0.0 || self.reorder > 0.0 || !self.partitions.is_empty();
-        Ok(match self.over.has_links() && faulty {
+        match self.over.has_links() && faulty {
             true => Settings::default().delay(latency_max, LOSSES_MAX),
             false => latency_max,
-        })
+        }
     }
 
     /// The network, for a simulation of what has these traits.
@@ -244,7 +333,7 @@ impl Spec {
     /// # Errors
     /// The first argument that makes no sense.
     pub fn network(&self, traits: &Traits) -> Result<Network, BadInput> {
-        let latency = self.latency()?;
+        let latency = self.latency();
         for (argument, probability) in
             [("--loss", self.loss), ("--duplicate", self.duplicate), ("--reorder", self.reorder)]
         {
@@ -264,45 +353,46 @@ impl Spec {
             return Err(BadInput::new("--nodes", reason));
         }
         let partitions = self.partitions.iter().map(|cut| self.partition(cut));
-        let loss_table = self.loss_table.as_deref().unwrap_or("").parse();
         Ok(Network {
             latency,
             fifo,
             loss: self.loss,
-            loss_table: loss_table.map_err(|bad| BadInput::new("--loss-table", bad))?,
+            loss_table: self
+                .loss_table
+                .as_ref()
+                .map_or_else(LossTable::default, |table| table.value().clone()),
             duplicate: self.duplicate,
             reorder: self.reorder,
             partitions: partitions.collect::<Result<_, _>>()?,
-            cuts: Vec::new(),
+            cuts: self.cuts.iter().map(|cut| self.cut(cut)).collect::<Result<_, _>>()?,
             slow: Vec::new(),
         })
     }
 
     /// How long messages take.
-    ///
-    /// # Errors
-    /// If it is not said in a way that makes sense.
-    pub fn latency(&self) -> Result<Latency, BadInput> {
-        let bad = |bad| BadInput::new("--latency", bad);
-        let latency = self.latency.parse::<Latency>().map_err(bad)?;
+    #[must_use]
+    pub fn latency(&self) -> Latency {
+        let latency = self.latency.value().clone();
         match &self.latency_table {
-            Some(text) => latency.with_table(text).map_err(bad),
-            None => Ok(latency),
+            Some(table) => table.value().over(latency),
+            None => latency,
         }
     }
 
-    fn partition(&self, cut: &PartitionSpec) -> Result<Partition, BadInput> {
-        if cut.from >= cut.until {
-            return Err(BadInput::new("--partition", "it ends before it begins"));
-        }
-        let side = |side: &Vec<u32>| {
-            side.iter().map(|&node| self.node("--partition", node)).collect::<Result<NodeSet, _>>()
-        };
-        Ok(Partition {
-            sides: cut.sides.iter().map(side).collect::<Result<_, _>>()?,
-            from: Time(cut.from),
-            until: Time(cut.until),
-        })
+    fn partition(&self, parts: &PartitionSpec) -> Result<Partition, BadInput> {
+        let PartitionSpec { sides, from, until } = parts;
+        let sides = sides
+            .iter()
+            .map(|side| self.node_set("--partition", side))
+            .collect::<Result<_, _>>()?;
+        Ok(Partition { sides, from: *from, until: *until })
+    }
+
+    fn cut(&self, cut: &CutSpec) -> Result<Cut, BadInput> {
+        let CutSpec { from, to, both: both_ways, during } = *cut;
+        let (from, to) = (self.node("--cut", from)?, self.node("--cut", to)?);
+        let until = during.until.unwrap_or(Time(u64::MAX));
+        Ok(Cut { from, to, both_ways, start: during.from, until })
     }
 
     /// What happens to nodes.
@@ -310,21 +400,42 @@ impl Spec {
     /// # Errors
     /// If a node does not exist.
     pub fn faults(&self) -> Result<Faults, BadInput> {
-        let crash = |&(node, at): &(u32, u64)| {
-            self.node("--crash", node).map(|node| Crash { node, at: Time(at) })
+        let crash = |&NodeAt { node, at }: &NodeAt| {
+            self.node("--crash", node).map(|node| Crash { node, at })
         };
-        let recovery = |&(node, at): &(u32, u64)| {
-            self.node("--recover", node).map(|node| Recovery { node, at: Time(at) })
+        let recovery = |&NodeAt { node, at }: &NodeAt| {
+            self.node("--recover", node).map(|node| Recovery { node, at })
         };
         // Without a detector no view would ever change.
         let alone = self.over.has_views() && !self.over.has_detector();
         let usual_detection = alone.then_some(DETECTION);
-        Ok(Faults {
+        let pause = |&PauseSpec { node, from, until }: &PauseSpec| {
+            self.node("--pause-node", node).map(|node| Pause { node, from, until })
+        };
+        let clock = |&ClockSpec { node, rate }: &ClockSpec| {
+            let rate = (rate * f64::from(ClockRate::TRUE)).round() as u32;
+            self.node("--clock", node).map(|node| ClockRate { node, rate })
+        };
+        let mut faults = Faults {
             crashes: self.crashes.iter().map(crash).collect::<Result<_, _>>()?,
             recoveries: self.recoveries.iter().map(recovery).collect::<Result<_, _>>()?,
-            detection: self.detection.map(Span).or(usual_detection),
-            ..Faults::default()
-        })
+            detection: self.detection.or(usual_detection),
+            pauses: self.pauses.iter().map(pause).collect::<Result<_, _>>()?,
+            clocks: self.clocks.iter().map(clock).collect::<Result<_, _>>()?,
+            disk: self.disk_write.map(|write| Disk { write, torn: TORN }),
+        };
+        for RestartSpec { down, up } in &self.restarts {
+            faults.restart_all(self.nodes, *down, *up);
+        }
+        Ok(faults)
+    }
+
+    /// Nodes by their numbers.
+    ///
+    /// # Errors
+    /// If there is no such node.
+    pub fn node_set(&self, argument: &str, numbers: &Numbers) -> Result<NodeSet, BadInput> {
+        numbers.0.iter().map(|&number| self.node(argument, number)).collect()
     }
 
     /// A node by its number.
@@ -353,7 +464,7 @@ pub(crate) fn bad_option(bad: BadOption) -> BadInput {
 }
 
 /// The topology that an algorithm runs on if nothing else is said.
-const fn usual(shape: Shape) -> Named {
+const fn usual_topology(shape: Shape) -> Named {
     match shape {
         Shape::Complete => Named::Complete,
         Shape::Ring => Named::Ring,

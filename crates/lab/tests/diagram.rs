@@ -24,8 +24,8 @@ fn golden(name: &str, found: &str) {
     assert!(found == expected, "{name} differs; UPDATE=1 rewrites it");
 }
 
-fn draw(name: &str, title: &str, nodes: usize, records: &[Record]) -> Picture {
-    let picture = Picture::from_trace(nodes, records);
+fn draw(name: &str, family: &str, title: &str, nodes: usize, records: &[Record]) -> Picture {
+    let picture = Picture::from_trace(family, nodes, records);
     let style = Style { title: title.into(), caption: String::new() };
     let svg = picture.svg(&style).unwrap();
     assert_well_formed(&svg);
@@ -37,7 +37,7 @@ fn draw(name: &str, title: &str, nodes: usize, records: &[Record]) -> Picture {
 #[test]
 fn ricart_agrawala_as_a_picture() {
     let records = runs::ricart_agrawala(3, &[(0, 1), (5, 2)], runs::uneven);
-    let picture = draw("ricart_agrawala", "Ricart-Agrawala: 2 waits for 1", 3, &records);
+    let picture = draw("ricart_agrawala", "mutex", "Ricart-Agrawala: 2 waits for 1", 3, &records);
     golden("ricart_agrawala_listing.txt", &listing(&records));
     let phases: Vec<_> = picture.bars.iter().map(|bar| (bar.node.number(), bar.phase)).collect();
     let expected =
@@ -50,13 +50,13 @@ fn ricart_agrawala_as_a_picture() {
 #[test]
 fn five_nodes_fill_a_picture() {
     let records = runs::ricart_agrawala(5, &[(0, 1), (5, 4), (30, 2)], runs::uneven);
-    draw("ricart_agrawala_5", "Ricart-Agrawala, five nodes", 5, &records);
+    draw("ricart_agrawala_5", "mutex", "Ricart-Agrawala, five nodes", 5, &records);
 }
 
 #[test]
 fn a_violation_turns_the_strip_red() {
     let records = runs::ricart_agrawala(3, &[(0, 1), (5, 2)], runs::doubling);
-    let picture = draw("violation", "Ricart-Agrawala, a reply comes twice", 3, &records);
+    let picture = draw("violation", "mutex", "Ricart-Agrawala, a reply comes twice", 3, &records);
     let fault = picture.violation.as_ref().unwrap();
     let text = "safety violated at 2.8: node 2 enters while node 1 is inside";
     assert_eq!((fault.node, fault.to_string()), (NodeId::at(1), text.to_string()));
@@ -65,7 +65,8 @@ fn a_violation_turns_the_strip_red() {
 
 #[test]
 fn a_crash_and_a_loss_are_seen() {
-    let picture = draw("bully", "Bully: 5 crashes, 4 leads until 5 is back", 5, &runs::bully());
+    let picture =
+        draw("bully", "election", "Bully: 5 crashes, 4 leads until 5 is back", 5, &runs::bully());
     let outages: Vec<_> =
         picture.outages.iter().map(|outage| (outage.node.number(), outage.until)).collect();
     assert_eq!(outages, [(5, Some(Time(7_500_000)))]);
@@ -77,23 +78,29 @@ fn a_crash_and_a_loss_are_seen() {
 
 #[test]
 fn a_ring_as_a_picture() {
-    draw("chang_roberts", "Chang-Roberts: only 6 comes round", 6, &runs::chang_roberts());
+    draw(
+        "chang_roberts",
+        "election",
+        "Chang-Roberts: only 6 comes round",
+        6,
+        &runs::chang_roberts(),
+    );
 }
 
 #[test]
 fn a_large_run_is_drawn_and_a_huge_one_refused() {
     let wishes: Vec<_> = (0..30).map(|i| (i * 13, (i * 7 % 10) as u32 + 1)).collect();
     let records = runs::ricart_agrawala(10, &wishes, runs::uneven);
-    let picture = Picture::from_trace(10, &records);
+    let picture = Picture::from_trace("mutex", 10, &records);
     assert_well_formed(&picture.svg(&Style::default()).unwrap());
 
     let to: Vec<_> = NodeId::first(10_001).collect();
     let send = Outcome::Send { id: 1, to, kind: "K".into(), text: "K".into() };
     let record = step(0, 1, Happening::Start, vec![send]);
-    let refused = Picture::from_trace(10_001, &[record]).svg(&Style::default());
+    let refused = Picture::from_trace("mutex", 10_001, &[record]).svg(&Style::default());
     assert_eq!(refused, Err(TooLarge::Arrows(10_001)));
     let sentence = "the run has 201 nodes, and a picture shows at most 200";
-    let refused = Picture::from_trace(201, &[]).svg(&Style::default());
+    let refused = Picture::from_trace("mutex", 201, &[]).svg(&Style::default());
     assert_eq!(refused.unwrap_err().to_string(), sentence);
 }
 
@@ -137,7 +144,7 @@ fn no_trace_breaks_a_picture() {
             let title = "<title> & \"more\" \u{7}".to_string();
             let style = Style { title: title.clone(), caption: title };
             for _ in 0..2 {
-                let picture = Picture::from_trace(nodes, &records);
+                let picture = Picture::from_trace("mutex", nodes, &records);
                 let svg = picture.svg(&style).unwrap();
                 assert_well_formed(&svg);
                 assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
@@ -154,7 +161,7 @@ fn no_trace_breaks_a_picture() {
 
 #[test]
 fn what_is_known_only_in_part_is_drawn_in_part() {
-    let picture = Picture::from_trace(2, &odd()[..5]);
+    let picture = Picture::from_trace("mutex", 2, &odd()[..5]);
     let fates: Vec<_> = picture.arrows.iter().map(|arrow| (arrow.sent, arrow.fate)).collect();
     let expected = [
         (Some(Time(0)), Fate::Received(Time(1))),
@@ -185,7 +192,7 @@ fn views_are_bars() {
         told(6, 2, "left"),
         told(7, 1, "deliver 1:1"),
     ];
-    let picture = Picture::from_trace(3, &records);
+    let picture = Picture::from_trace("group", 3, &records);
     let bars: Vec<_> =
         picture.bars.iter().map(|bar| (bar.node.number(), bar.from.0, bar.until.0)).collect();
     assert_eq!(bars, [(1, 1, 5), (2, 2, 6), (1, 5, 7)]);
@@ -200,7 +207,7 @@ fn views_are_bars() {
 #[test]
 fn a_terminal_gets_no_more_than_its_width() {
     let records = runs::bully();
-    let picture = Picture::from_trace(5, &records);
+    let picture = Picture::from_trace("election", 5, &records);
     for width in [40, 60, 80, 120] {
         let text = picture.unicode(width);
         let longest = text.lines().map(|line| line.chars().count()).max();

@@ -3,8 +3,11 @@
 
 use quorate_core::Meta;
 use quorate_lab::trace_file::TraceFile;
-use quorate_lab::{Over, Simulated, Spec, TopologySpec, Watch, catalogue, replay, simulate};
+use quorate_lab::{
+    FamilySpec, Over, Simulated, Spec, TopologySpec, Watch, catalogue, replay, simulate,
+};
 use quorate_sim::Draw;
+use quorate_sim::topology::Named;
 
 const RUNS_EACH: u64 = 400;
 /// Kept as published first: it deadlocks, whatever carries its messages.
@@ -20,11 +23,14 @@ fn draw(meta: &Meta, over: Over, seed: u64) -> Spec {
     spec.over = over;
     (spec.loss, spec.duplicate, spec.reorder) = (0.2, 0.2, 0.2);
     let latencies = ["1", "uniform:0.1..2", "exp:1"];
-    spec.latency = latencies[draw.below(3) as usize].to_owned();
-    spec.mutex.requests = 1 + draw.below(3) as u32;
-    spec.mutex.load = ["heavy", "3", "light"][draw.below(3) as usize].to_owned();
+    spec.latency = latencies[draw.below(3) as usize].parse().expect("it is a latency");
+    let requests = 1 + draw.below(3) as u32;
+    let load = ["heavy", "3", "light"][draw.below(3) as usize].parse().expect("it is a load");
+    if let FamilySpec::Mutex(given) = &mut spec.family {
+        (given.requests, given.load) = (requests, load);
+    }
     if meta.name == NEEDS_A_TREE {
-        spec.topology = Some(TopologySpec::Named("random-tree".to_owned()));
+        spec.topology = Some(TopologySpec::Named(Named::RandomTree));
     }
     // Over a link that sends again there is no bound on delays; a minute is as good as one.
     if meta.options.iter().any(|option| option.name == "delay-max") {
@@ -84,9 +90,9 @@ fn a_ring_gets_its_ways_back() {
     let mut spec = Spec::new("election/chang-roberts", 5);
     spec.over = Over::reliable();
     assert!(run(&spec).holds);
-    spec.topology = Some(TopologySpec::Named("ring".to_owned()));
+    spec.topology = Some(TopologySpec::Named(Named::Ring));
     assert!(run(&spec).holds);
-    spec.topology = Some(TopologySpec::Named("two-way-ring".to_owned()));
+    spec.topology = Some(TopologySpec::Named(Named::TwoWayRing));
     let refused = simulate(&spec, Watch::default()).expect_err("its links are in no order");
     let text = "--topology: the first links of the nodes do not make a ring";
     assert_eq!(refused.to_string(), text);

@@ -3,8 +3,8 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
-use quorate_core::Span;
-use quorate_lab::mutex::promise;
+use quorate_core::{Span, Time};
+use quorate_lab::mutex::{MutexSpec, promise};
 use quorate_lab::{Simulated, Spec, Watch, simulate};
 use quorate_sim::{Draw, Verdict};
 
@@ -20,18 +20,24 @@ fn draw(seed: u64) -> Spec {
     let mut spec = Spec::new(name, 2 + draw.below(most) as usize);
     spec.seed = seed;
     let latencies = ["1", "uniform:0.1..2", "uniform:0..5", "exp:1"];
-    spec.latency = latencies[draw.below(4) as usize].to_owned();
-    spec.mutex.requests = 1 + draw.below(4) as u32;
-    spec.mutex.cs = draw.below(3 * Span::UNIT.0);
-    spec.mutex.load = ["heavy", "3", "20", "light", "hot:1*5"][draw.below(5) as usize].to_owned();
+    spec.latency = latencies[draw.below(4) as usize].parse().expect("it is a latency");
+    let requests = 1 + draw.below(4) as u32;
+    let cs = Span(draw.below(3 * Span::UNIT.0));
+    let load = ["heavy", "3", "20", "light", "hot:1*5"][draw.below(5) as usize];
     let quorums = ["grid", "majority", "tree", "projective-plane", "crumbling-wall", "all"];
-    spec.mutex.quorum = Some(quorums[draw.below(6) as usize].to_owned());
-    if draw.chance(0.3) {
-        spec.mutex.holder = Some(1 + draw.below(spec.nodes as u64) as u32);
-    }
+    let quorum = quorums[draw.below(6) as usize];
+    let holder = draw.chance(0.3).then(|| 1 + draw.below(spec.nodes as u64) as u32);
+    let mut spec = spec.given(MutexSpec {
+        requests,
+        load: load.parse().expect("it is a load"),
+        cs,
+        holder,
+        quorum: Some(quorum.parse().expect("it is a quorum system")),
+        ..MutexSpec::default()
+    });
     // A token that always moves never rests: enough time for all wishes, and no more.
-    let wishes = spec.nodes as u64 * u64::from(spec.mutex.requests) * 5;
-    spec.until = Some(Span::units(1_000 + wishes * 150).0);
+    let wishes = spec.nodes as u64 * u64::from(requests) * 5;
+    spec.until = Some(Time::ZERO + Span::units(1_000 + wishes * 150));
     spec
 }
 

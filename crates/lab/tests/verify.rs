@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use quorate_core::Time;
 use quorate_core::trace::Record;
 use quorate_lab::trace_file::{BadTrace, TraceFile};
 use quorate_lab::verify::{Finding, Verified, verify};
@@ -213,7 +214,7 @@ fn the_traces_of_all_our_algorithms_are_judged_as_by_the_simulator() {
             let mut spec = Spec::new(meta.name, 4);
             spec.loss = loss;
             // What lost something may never come to rest.
-            spec.until = (loss > 0.0).then_some(300_000_000);
+            spec.until = (loss > 0.0).then_some(Time(300_000_000));
             let mut records: Vec<Record> = Vec::new();
             let mut record = |record| records.push(record);
             let watch = Watch { record: Some(&mut record), progress: None };

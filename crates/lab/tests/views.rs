@@ -4,9 +4,10 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
-use quorate_core::{Meta, Span};
+use quorate_core::{Meta, Span, Time};
+use quorate_lab::mutex::MutexSpec;
 use quorate_lab::trace_file::TraceFile;
-use quorate_lab::{Over, Simulated, Spec, Watch, replay, simulate};
+use quorate_lab::{NodeAt, Over, Simulated, Spec, Watch, replay, simulate};
 use quorate_sim::{Draw, Verdict};
 
 const RUNS_EACH: u64 = 2_000;
@@ -19,35 +20,38 @@ fn draw(meta: &Meta, seed: u64) -> Spec {
     let mut spec = Spec::new(meta.name, 3 + draw.below(7) as usize);
     (spec.seed, spec.over) = (seed, Over::views());
     let latencies = ["1", "uniform:0.1..2", "uniform:0..5", "exp:1"];
-    spec.latency = latencies[draw.below(4) as usize].to_owned();
-    spec.mutex.requests = 1 + draw.below(3) as u32;
-    spec.mutex.cs = draw.below(4 * Span::UNIT.0);
-    spec.mutex.load = ["heavy", "3", "20"][draw.below(3) as usize].to_owned();
+    spec.latency = latencies[draw.below(4) as usize].parse().expect("it is a latency");
+    let requests = 1 + draw.below(3) as u32;
+    let cs = Span(draw.below(4 * Span::UNIT.0));
+    let load = ["heavy", "3", "20"][draw.below(3) as usize].parse().expect("it is a load");
     let quorums = ["grid", "majority", "tree", "projective-plane", "crumbling-wall", "all"];
-    spec.mutex.quorum = Some(quorums[draw.below(6) as usize].to_owned());
+    let quorum = quorums[draw.below(6) as usize].parse().expect("it is a quorum system");
+    let quorum = Some(quorum);
+    let mut given = MutexSpec { requests, cs, load, quorum, ..MutexSpec::default() };
     let node = 1 + draw.below(spec.nodes as u64) as u32;
     let at = draw.below(40 * Span::UNIT.0);
+    let crash = |node, nanos| NodeAt::new(node, Time(nanos));
     spec.crashes = match draw.below(5) {
-        0 => vec![(1, at)],
+        0 => vec![crash(1, at)],
         1 => {
             // Who is inside from the beginning on leaves after `cs`; it does not get that far.
-            spec.mutex.holder = Some(node);
-            vec![(node, spec.mutex.cs / 2)]
+            given.holder = Some(node);
+            vec![crash(node, cs.0 / 2)]
         }
         // Of five or more a majority is left by two, whenever they crash.
         2 if spec.nodes >= 5 => {
             let other = 1 + node % spec.nodes as u32;
-            vec![(node, at), (other, at + draw.below(30 * Span::UNIT.0))]
+            vec![crash(node, at), crash(other, at + draw.below(30 * Span::UNIT.0))]
         }
         3 => {
-            spec.recoveries = vec![(node, at + 1 + draw.below(40 * Span::UNIT.0))];
-            vec![(node, at)]
+            spec.recoveries = vec![crash(node, at + 1 + draw.below(40 * Span::UNIT.0))];
+            vec![crash(node, at)]
         }
-        _ => vec![(node, at)],
+        _ => vec![crash(node, at)],
     };
     // A token that always moves never rests: enough time for all wishes, and no more.
-    spec.until = Some(Span::units(20_000).0);
-    spec
+    spec.until = Some(Time::ZERO + Span::units(20_000));
+    spec.given(given)
 }
 
 fn run(spec: &Spec) -> Simulated {
@@ -71,7 +75,7 @@ fn every_algorithm_holds_in_views() {
             assert!(is_content(&spec, &done), "{spec:?}: {violations:?}");
             let kinds = &done.report.by_kind;
             changes += u64::from(kinds.iter().any(|(kind, count)| *kind == "VIEW" && *count > 0));
-            fenced += u64::from(done.json["fencing"] == "ok");
+            fenced += u64::from(done.report.verdicts.contains(&("fencing", Verdict::Holds)));
         }
         assert!(changes > RUNS_EACH / 2, "{}: {changes} runs saw a change", meta.name);
         // What deadlocks may do so before anybody enters.
@@ -110,8 +114,10 @@ fn groups_and_detectors_do_not_run_in_views() {
     let refused = simulate(&spec, Watch::default()).expect_err("it is a group");
     let text = "--over: algorithms of this family do not run in views; mutex and election do";
     assert_eq!(refused.to_string(), text);
-    let mut spec = Spec::new("mutex/raymond", 5);
-    (spec.over, spec.mutex.tree_from) = (Over::views(), Some("election/adoption".to_owned()));
+    let tree_from = Some("election/adoption".to_owned());
+    let mut spec =
+        Spec::new("mutex/raymond", 5).given(MutexSpec { tree_from, ..MutexSpec::default() });
+    spec.over = Over::views();
     let refused = simulate(&spec, Watch::default()).expect_err("there is no tree");
     let text = "--tree-from: in views a tree is laid out anew among the members of each";
     assert_eq!(refused.to_string(), text);

@@ -4,12 +4,15 @@
 //! Links are independent of each other, so the number of nodes is always the same. Latency is
 //! constant, so that what a fixed timeout does can be computed; see `Expected`.
 
+use quorate_algorithms::detector::Detector;
 use quorate_core::{Span, Time};
 use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
-use crate::{BadInput, Simulated, Spec, Watch, simulate};
+use crate::detector::{DetectorSpec, Figures};
+use crate::text::typed;
+use crate::{BadInput, NodeAt, Run, Spec, measure, read};
 
 /// How many nodes there are.
 const NODES: usize = 5;
@@ -153,24 +156,17 @@ fn row(
     value: &'static str,
     loss: f64,
 ) -> Result<Row, BadInput> {
-    let mut spec = Spec::new(algorithm, NODES);
-    spec.detector.interval = INTERVAL.0;
-    spec.latency = LATENCY.in_units().to_string();
+    let mut spec = Spec::new(algorithm, NODES).given(DetectorSpec { interval: INTERVAL });
+    spec.latency = read("--latency", &typed(LATENCY))?;
     spec.options.insert(option.to_owned(), value.to_owned());
     spec.loss = loss;
-    let long = simulate(
-        &Spec { until: Some(INTERVAL.times(BEATS).0 + LATENCY.times(2).0), ..spec.clone() },
-        Watch::default(),
-    )?;
+    let until = Some(Time::ZERO + INTERVAL.times(BEATS) + LATENCY.times(2));
+    let long = measure::<Detector>(&Spec { until, ..spec.clone() })?.figures;
     let crashes = crashes(&spec)?;
-    let times = |name: &str| -> Vec<f64> {
-        let of = |run: &Simulated| run.json.get("detection_time")?.get(name)?.as_f64();
-        crashes.iter().filter_map(of).collect()
-    };
-    let (means, most) = (times("mean"), times("max"));
+    let times = || crashes.iter().map(|run| &run.figures.detection_time);
+    let means: Vec<f64> = times().filter_map(|time| time.mean).collect();
     let mean = means.iter().sum::<f64>() / means.len().max(1) as f64;
-    let measured = |name: &str| long.json.get(name).and_then(Value::as_f64);
-    let mistakes = measured("mistakes").unwrap_or(0.0);
+    let mistakes = long.mistakes as f64;
     let timeout = value.parse().ok().filter(|_| option == "timeout");
     let expected = timeout.map(|timeout| Expected::new(timeout, loss));
     let theory = |formula: &str, value: &dyn Fn(&Expected) -> (f64, f64)| {
@@ -191,9 +187,9 @@ fn row(
                 (expected.detection(), off)
             }),
         },
-        detection_max: most.into_iter().reduce(f64::max),
+        detection_max: times().filter_map(|time| time.max).reduce(f64::max),
         mistakes_per_hour: Figure {
-            measured: measured("mistakes_per_hour"),
+            measured: long.mistakes_per_hour,
             theory: theory("(1-p)·p^k/η", &|expected| {
                 let per_beat = expected.mistakes_per_beat();
                 // The last beat of a run may be one too few or too many.
@@ -202,14 +198,14 @@ fn row(
             }),
         },
         mistake_duration: Figure {
-            measured: measured("mistake_duration"),
+            measured: long.mistake_duration,
             theory: theory("(k+1)η-Δ+ηp/(1-p)", &|expected| {
                 let off = DEVIATIONS * expected.deviation() / mistakes.max(1.0).sqrt();
                 (expected.mistake_duration(), off)
             }),
         },
         query_accuracy: Figure {
-            measured: measured("query_accuracy"),
+            measured: long.query_accuracy,
             theory: theory("1-T_M/T_MR", &|expected| {
                 let wrong = 1.0 - expected.query_accuracy();
                 // So many mistakes, each as long as an exponentially distributed time at most.
@@ -217,19 +213,19 @@ fn row(
                 (1.0 - wrong, DEVIATIONS * 1.5 * wrong / count.sqrt() + wrong / BEATS as f64)
             }),
         },
-        complete: crashes.iter().all(|run| run.json["completeness"] == "ok"),
+        complete: crashes.iter().all(|run| super::held(&run.report, "completeness")),
     })
 }
 
 /// The last node crashes, at one moment after the other between two beats.
-fn crashes(spec: &Spec) -> Result<Vec<Simulated>, BadInput> {
+fn crashes(spec: &Spec) -> Result<Vec<Run<Figures>>, BadInput> {
     let crash = |turn: u64| {
         let between = Span(INTERVAL.0 * (2 * turn + 1) / (2 * CRASHES));
         let at = Time::ZERO + INTERVAL.times(BEATS_BEFORE) + between;
         let until = at + INTERVAL.times(BEATS_AFTER);
-        let (crashes, until) = (vec![(NODES as u32, at.0)], Some(until.0));
+        let (crashes, until) = (vec![NodeAt::new(NODES as u32, at)], Some(until));
         let spec = Spec { seed: spec.seed + turn, crashes, until, ..spec.clone() };
-        simulate(&spec, Watch::default())
+        measure::<Detector>(&spec)
     };
     (0..CRASHES).map(crash).collect()
 }

@@ -3,15 +3,15 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::election::Election;
-use quorate_core::{Meta, Span, Topology};
+use quorate_core::{Meta, Span, Time, Topology};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
-use crate::election::{Ids, Who};
+use crate::election::{ElectionSpec, Figures, Ids, Who};
 use crate::registry::Study;
-use crate::{BadInput, Simulated, Spec, TopologySpec, Watch, simulate};
+use crate::{BadInput, NodeAt, Numbers, Run, Spec, TopologySpec, Watch, measure, simulate};
 
 /// How many seeds each experiment is run with.
 const RUNS: u64 = 20;
@@ -103,32 +103,30 @@ pub fn compare(
 
 fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
     let nodes = spec.nodes;
+    let random = || ElectionSpec { ids: Ids::Random, ..ElectionSpec::default() };
     let run = |seed: u64, change: &dyn Fn(&mut Spec)| {
-        let mut spec = spec.clone();
+        let mut spec = spec.clone().given(random());
         spec.seed = seed;
-        spec.election.ids = Ids::Random;
-        spec.until = Some(Span::units(UNITS_PER_NODE * nodes as u64).0);
+        spec.until = Some(Time::ZERO + Span::units(UNITS_PER_NODE * nodes as u64));
         change(&mut spec);
-        simulate(&spec, Watch::default())
+        measure::<Election>(&spec)
     };
     let plain = (1..=RUNS).map(|seed| run(seed, &|_| {})).collect::<Result<Vec<_>, _>>()?;
-    let values = |name: &str| -> Vec<f64> {
-        plain.iter().filter_map(|one| one.json.get(name).and_then(Value::as_f64)).collect()
-    };
-    let messages = Range::of(&values("messages"));
+    let sent: Vec<f64> = plain.iter().map(|run| run.figures.messages as f64).collect();
+    let times: Vec<f64> = plain.iter().filter_map(|run| run.figures.time).collect();
+    let messages = Range::of(&sent);
     let theory = ["messages, ids random", "messages, all start", "messages"];
     // Somebody crashes in the middle: after the first messages, before the last.
     let crash = |who: &dyn Fn(u32, u32) -> u32| {
         let tried = (1..=FAULTY_RUNS).map(|seed| {
-            let mut probe = Spec { seed, ..spec.clone() };
-            probe.election.ids = Ids::Random;
-            let best = best(&probe)?;
+            let best = best(&Spec { seed, ..spec.clone().given(random()) })?;
             // Whoever asks is not the best itself.
             let initiator = if best == 1 { 2 } else { 1 };
             let victim = who(best, initiator);
             run(seed, &|spec| {
-                spec.election.initiators = Who::Nodes(vec![initiator]);
-                spec.crashes = vec![(victim, 3 * Span::UNIT.0 / 2)];
+                let initiators = Who::Nodes(Numbers(vec![initiator]));
+                spec.family = ElectionSpec { initiators, ..random() }.into();
+                spec.crashes = vec![NodeAt::new(victim, Time(3 * Span::UNIT.0 / 2))];
             })
         });
         Ok::<_, BadInput>(broken(&tried.collect::<Result<Vec<_>, _>>()?))
@@ -138,7 +136,7 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
         algorithm: meta.name,
         nodes,
         topology: match &spec.topology {
-            Some(TopologySpec::Named(name)) => name.clone(),
+            Some(TopologySpec::Named(named)) => named.to_string(),
             Some(TopologySpec::Links(_)) => "file".to_owned(),
             None => "its own".to_owned(),
         },
@@ -147,12 +145,12 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
             measured: Some(messages.mean),
             theory: Theory::of(meta.costs, &theory, nodes as f64, nodes as f64).map(|theory| {
                 // A mean of some runs is off by chance.
-                let off = 4.0 * deviation(&values("messages")) / (RUNS as f64).sqrt();
+                let off = 4.0 * deviation(&sent) / (RUNS as f64).sqrt();
                 Theory { low: theory.low - off, high: theory.high + off, ..theory }
             }),
         },
         published: published(meta),
-        time: Range::of(&values("time")),
+        time: Range::of(&times),
         bystander_crash: crash(&|best, initiator| {
             let others = (1..=nodes as u32).filter(|node| ![best, initiator].contains(node));
             others.max().unwrap_or(best)
@@ -191,7 +189,7 @@ fn best(spec: &Spec) -> Result<u32, BadInput> {
 }
 
 /// Which properties broke, in any of the runs.
-fn broken(runs: &[Simulated]) -> String {
+fn broken(runs: &[Run<Figures>]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for (property, verdict) in runs.iter().flat_map(|run| &run.report.verdicts) {
         if matches!(verdict, Verdict::Violated(..)) && !words.contains(property) {

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use quorate_algorithms::Catalogued;
-use quorate_algorithms::mutex::Mutex;
-use quorate_core::trace::{Happening, Outcome, Record};
-use quorate_core::{Meta, NodeId, Span};
-use quorate_sim::Verdict;
+use quorate_algorithms::mutex::{Command, Event, Mutex};
+use quorate_core::{Fact, Meta, NodeId, Span, Time};
+use quorate_sim::Observer;
 use serde_json::{Map, Value, json};
 
-use crate::{BadInput, Over, Spec, Watch, simulate};
+use super::violated;
+use crate::mutex::MutexSpec;
+use crate::simulate::observe;
+use crate::{BadInput, NodeAt, Over, Spec, Watch, read, simulate};
 
 /// How many nodes there are.
 pub const NODES: usize = 5;
@@ -159,10 +161,10 @@ pub fn compare(progress: &mut dyn FnMut(&str, usize)) -> Result<Vec<Row>, BadInp
 }
 
 fn tried(meta: &Meta, trial: Trial, seed: u64) -> Result<Fate, BadInput> {
-    let mut spec = Spec::new(meta.name, NODES);
-    (spec.seed, spec.over, spec.until) = (seed, trial.over.over(), Some(UNTIL.0));
-    spec.latency = "uniform:0.5..1.5".to_owned();
-    spec.mutex.cs = Span::units(2).0;
+    let given = MutexSpec { cs: Span::units(2), ..MutexSpec::default() };
+    let mut spec = Spec::new(meta.name, NODES).given(given);
+    (spec.seed, spec.over, spec.until) = (seed, trial.over.over(), Some(Time::ZERO + UNTIL));
+    spec.latency = read("--latency", "uniform:0.5..1.5")?;
     match trial.fault {
         Fault::Loss => spec.loss = LOSS,
         Fault::Rough => {
@@ -172,15 +174,12 @@ fn tried(meta: &Meta, trial: Trial, seed: u64) -> Result<Fate, BadInput> {
             }
         }
         // At another moment with every seed.
-        Fault::First => spec.crashes = vec![(1, Span::UNIT.0 * seed / 2)],
+        Fault::First => spec.crashes = vec![NodeAt::new(1, Time(Span::UNIT.0 * seed / 2))],
         Fault::Holder => spec.crashes = moment(&spec, seed)?.map_or(vec![], |m| vec![m.holder()]),
         Fault::Waiter => spec.crashes = moment(&spec, seed)?.map_or(vec![], |m| m.waiter()),
     }
     let done = simulate(&spec, Watch::default())?;
-    let broken = |name: &str| {
-        let verdicts = &mut done.report.verdicts.iter();
-        verdicts.any(|(property, v)| *property == name && matches!(v, Verdict::Violated(..)))
-    };
+    let broken = |property| violated(&done.report, property);
     Ok(if broken("safety") || broken("fencing") {
         Fate::Broken
     } else if broken("liveness") {
@@ -192,18 +191,18 @@ fn tried(meta: &Meta, trial: Trial, seed: u64) -> Result<Fate, BadInput> {
 
 /// A moment in a run at which somebody is inside.
 struct Moment {
-    at: u64,
+    at: Time,
     inside: NodeId,
     waiting: BTreeSet<NodeId>,
 }
 
 impl Moment {
-    fn holder(&self) -> (u32, u64) {
-        (self.inside.number(), self.at)
+    fn holder(&self) -> NodeAt {
+        NodeAt::new(self.inside.number(), self.at)
     }
 
-    fn waiter(&self) -> Vec<(u32, u64)> {
-        self.waiting.iter().take(1).map(|node| (node.number(), self.at)).collect()
+    fn waiter(&self) -> Vec<NodeAt> {
+        self.waiting.iter().take(1).map(|node| NodeAt::new(node.number(), self.at)).collect()
     }
 }
 
@@ -213,28 +212,39 @@ impl Moment {
 /// again at once.
 fn moment(spec: &Spec, seed: u64) -> Result<Option<Moment>, BadInput> {
     let nth = 1 + seed % (2 * NODES as u64);
-    let (mut entries, mut waiting, mut found) = (0, BTreeSet::new(), None);
-    let mut record = |record: Record| {
-        if let Happening::Command(text) = &record.input
-            && text == "Acquire"
-        {
-            waiting.insert(record.node);
-        }
-        let told = |effect: &Outcome| match effect {
-            Outcome::Emit(event) => event.starts_with("Granted") || event.starts_with("Fenced"),
-            _ => false,
-        };
-        if record.effects.iter().any(told) {
-            waiting.remove(&record.node);
-            entries += 1;
-            if entries == nth {
-                let at = record.at.0 + Span::UNIT.0 / 2;
-                found = Some(Moment { at, inside: record.node, waiting: waiting.clone() });
+    let entries = Entries { left: nth, waiting: BTreeSet::new(), found: None };
+    Ok(observe::<Mutex, _>(spec, entries)?.found)
+}
+
+/// Waits for an entry.
+struct Entries {
+    /// How many there are before it, and it.
+    left: u64,
+    waiting: BTreeSet<NodeId>,
+    found: Option<Moment>,
+}
+
+impl Observer<Command, Event> for Entries {
+    fn fact(&mut self, now: Time, at: NodeId, fact: Fact<'_, Command, Event>) {
+        match fact {
+            Fact::Command(Command::Acquire) => {
+                self.waiting.insert(at);
             }
+            Fact::Event(Event::Granted(_) | Event::Fenced(_)) => {
+                self.waiting.remove(&at);
+                self.left = self.left.saturating_sub(1);
+                if self.left == 0 && self.found.is_none() {
+                    let soon = now + Span(Span::UNIT.0 / 2);
+                    let waiting = self.waiting.clone();
+                    self.found = Some(Moment { at: soon, inside: at, waiting });
+                }
+            }
+            Fact::Command(Command::Release)
+            | Fact::Event(Event::Lost)
+            | Fact::Crashed
+            | Fact::Recovered => {}
         }
-    };
-    simulate(spec, Watch { record: Some(&mut record), progress: None })?;
-    Ok(found)
+    }
 }
 
 /// The table as a document.

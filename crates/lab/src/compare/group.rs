@@ -7,13 +7,14 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::group::{Group, Order, Ordering};
-use quorate_core::{Meta, Span};
+use quorate_core::{Meta, Span, Time};
+use quorate_sim::topology::Named;
 use serde_json::{Map, Value, json};
 
 use super::{Figure, Theory};
 use crate::chart::{Chart, Series};
-use crate::group::{OrderSpec, promise};
-use crate::{BadInput, Simulated, Spec, TopologySpec, Watch, simulate};
+use crate::group::{Figures, GroupSpec, OrderSpec, promise};
+use crate::{BadInput, Numbers, Spec, TopologySpec, measure};
 
 /// How many multicasts are measured in a run.
 const MESSAGES: u32 = 50;
@@ -132,15 +133,18 @@ fn variants(meta: &Meta, order: Ordering) -> Vec<Variant> {
 
 fn row(meta: &'static Meta, variant: &Variant, nodes: usize, loss: f64) -> Result<Row, BadInput> {
     let run = |seed| {
-        let mut spec = Spec::new(meta.name, nodes);
+        let mut spec = Spec::new(meta.name, nodes).given(GroupSpec {
+            bystanders: Numbers((1..nodes as u32).collect()),
+            messages: MESSAGES,
+            gap: GAP,
+            order: variant.order,
+            ..GroupSpec::default()
+        });
         (spec.seed, spec.loss) = (seed, loss);
-        spec.topology = Some(TopologySpec::Named("complete".to_owned()));
-        spec.group.bystanders = (1..nodes as u32).collect();
-        (spec.group.messages, spec.group.gap) = (MESSAGES, GAP.0);
-        spec.group.order = variant.order;
+        spec.topology = Some(TopologySpec::Named(Named::Complete));
         spec.options.extend(variant.option.clone());
-        spec.until = Some(UNTIL.0);
-        simulate(&spec, Watch::default())
+        spec.until = Some(Time::ZERO + UNTIL);
+        measure::<Group>(&spec)
     };
     let seeds = if loss > 0.0 { LOSSY_RUNS } else { 1 };
     let runs = (1..=seeds).map(run).collect::<Result<Vec<_>, _>>()?;
@@ -152,16 +156,17 @@ fn row(meta: &'static Meta, variant: &Variant, nodes: usize, loss: f64) -> Resul
         let known = || Theory::of(meta.costs, &named, nodes as f64, nodes as f64);
         if loss > 0.0 { None } else { known() }
     };
-    let all = |pick: &dyn Fn(&Simulated) -> Option<f64>| -> Option<Vec<f64>> {
-        runs.iter().map(pick).collect()
+    let all = |pick: &dyn Fn(&Figures) -> Option<f64>| -> Option<Vec<f64>> {
+        runs.iter().map(|run| pick(&run.figures)).collect()
     };
-    let mean = |pick: &dyn Fn(&Simulated) -> Option<f64>| {
+    let mean = |pick: &dyn Fn(&Figures) -> Option<f64>| {
         all(pick).map(|values| values.iter().sum::<f64>() / values.len() as f64)
     };
-    let most = |pick: &dyn Fn(&Simulated) -> Option<f64>| {
+    let most = |pick: &dyn Fn(&Figures) -> Option<f64>| {
         all(pick).map(|values| values.into_iter().fold(0.0, f64::max))
     };
-    let per_multicast = |name: &'static str| mean(&move |run| Some(number(run, name)? / sent(run)));
+    let per_multicast =
+        |pick: fn(&Figures) -> u64| mean(&|figures| Some(pick(figures) as f64 / sent(figures)));
     let (in_all, data_only) = match (theory("messages per multicast"), variant.order) {
         (published, None) => (published, theory("messages per multicast, no loss, DATA only")),
         (published, Some(_)) => (None, published),
@@ -172,42 +177,42 @@ fn row(meta: &'static Meta, variant: &Variant, nodes: usize, loss: f64) -> Resul
         nodes,
         loss,
         sendings: Figure {
-            measured: per_multicast("sendings"),
+            measured: per_multicast(|figures| figures.sendings),
             theory: theory("sendings per multicast"),
         },
-        messages: Figure { measured: per_multicast("messages"), theory: in_all },
+        messages: Figure { measured: per_multicast(|figures| figures.messages), theory: in_all },
         data: Figure {
-            measured: mean(&|run| Some((kind(run, "DATA")? + order(run)) / sent(run))),
+            measured: mean(&|figures| {
+                Some((kind(figures, "DATA")? + order(figures)) / sent(figures))
+            }),
             theory: data_only.or_else(|| theory("DATA messages per multicast")),
         },
-        nacks: per_multicast("nacks").unwrap_or_default(),
-        repairs: per_multicast("repairs").unwrap_or_default(),
+        nacks: per_multicast(|figures| figures.nacks).unwrap_or_default(),
+        repairs: per_multicast(|figures| figures.repairs).unwrap_or_default(),
         latency_max: Figure {
-            measured: most(&|run| run.json["latency"]["max"].as_f64()),
+            measured: most(&|figures| figures.latency.max),
             theory: theory("latency"),
         },
-        latency: mean(&|run| run.json["latency"]["mean"].as_f64()),
-        buffer_max: most(&|run| number(run, "buffer_max")).unwrap_or_default(),
+        latency: mean(&|figures| figures.latency.mean),
+        buffer_max: most(&|figures| Some(figures.buffer_max as f64)).unwrap_or_default(),
         holds: runs.iter().all(|run| run.holds),
     })
 }
 
-fn number(run: &Simulated, name: &str) -> Option<f64> {
-    run.json.get(name).and_then(Value::as_f64)
-}
-
-fn kind(run: &Simulated, kind: &str) -> Option<f64> {
-    run.json["by_kind"].get(kind)?.as_f64()
+/// How many messages of this kind were sent, where there is such a kind.
+fn kind(figures: &Figures, kind: &str) -> Option<f64> {
+    let known = figures.by_kind.iter().find(|(known, _)| *known == kind);
+    known.map(|(_, count)| *count as f64)
 }
 
 /// Messages that say in which order others are delivered, where there are such.
-fn order(run: &Simulated) -> f64 {
-    kind(run, "ORDER").unwrap_or_default()
+fn order(figures: &Figures) -> f64 {
+    kind(figures, "ORDER").unwrap_or_default()
 }
 
 /// How many multicasts there were; not 0, to divide by.
-fn sent(run: &Simulated) -> f64 {
-    number(run, "multicasts").unwrap_or_default().max(1.0)
+fn sent(figures: &Figures) -> f64 {
+    figures.multicasts.max(1) as f64
 }
 
 impl Row {

@@ -6,15 +6,14 @@
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::{Mutex, Setup};
-use quorate_core::{Meta, NodeId, Span, Topology};
-use quorate_sim::Verdict;
+use quorate_core::{Meta, NodeId, Span, Time, Topology};
 use serde_json::{Map, Value, json};
 
-use super::{Figure, Theory};
+use super::{Figure, Theory, violated};
 use crate::chart::{Chart, Series};
-use crate::mutex::promise;
+use crate::mutex::{Figures, LoadSpec, MutexSpec, promise};
 use crate::registry::Study;
-use crate::{BadInput, Simulated, Spec, Watch, simulate};
+use crate::{BadInput, NodeAt, Numbers, Run, Spec, measure};
 
 /// How often each node enters in the experiments.
 const REQUESTS: u32 = 5;
@@ -22,6 +21,9 @@ const REQUESTS: u32 = 5;
 const UNITS_PER_NODE: u64 = 400;
 /// How long a node stays inside: long enough that requests arrive meanwhile.
 const STAY: Span = Span::units(5);
+
+/// When nodes crash, where that is tried.
+const SOON: Time = Time(Span::UNIT.0);
 
 /// The probability that a message is lost, where that is tried.
 const LOSS: f64 = 0.01;
@@ -104,55 +106,53 @@ pub fn compare(
 }
 
 fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
-    let run = |load: &str, change: &dyn Fn(&mut Spec)| {
+    let run = |load: LoadSpec, change: &dyn Fn(&mut Spec, &mut MutexSpec)| {
         let mut spec = Spec::new(meta.name, nodes);
-        spec.mutex.load = load.to_owned();
-        spec.mutex.requests = REQUESTS;
-        spec.mutex.cs = STAY.0;
-        spec.mutex.bystanders = vec![1];
         // Light load comes to rest between wishes, which takes time of its own.
-        let pace = if load == "light" { 4 } else { 1 };
-        spec.until = Some(Span::units(pace * UNITS_PER_NODE * nodes as u64).0);
-        change(&mut spec);
-        simulate(&spec, Watch::default())
+        let pace = if load == LoadSpec::Light { 4 } else { 1 };
+        spec.until = Some(Time::ZERO + Span::units(pace * UNITS_PER_NODE * nodes as u64));
+        let bystanders = Numbers(vec![1]);
+        let (requests, cs) = (REQUESTS, STAY);
+        let mut given = MutexSpec { requests, load, cs, bystanders, ..MutexSpec::default() };
+        change(&mut spec, &mut given);
+        measure::<Mutex>(&spec.given(given))
     };
-    let light = run("light", &|_| {})?;
-    let heavy = run("heavy", &|_| {})?;
+    let light = run(LoadSpec::Light, &|_, _| {})?;
+    let heavy = run(LoadSpec::Heavy, &|_, _| {})?;
     let setup: Setup = Mutex::setup(&Spec::new(meta.name, nodes), &Topology::complete(nodes))?;
     let clients = NodeId::first(nodes).skip(1);
     let total: usize = clients.map(|node| setup.quorum(node).len()).sum();
     let quorum = total as f64 / (nodes - 1) as f64;
     let theory = |what: &[&str]| Theory::of(meta.costs, what, nodes as f64, quorum);
-    let measured = |run: &Simulated, name: &str| run.json.get(name).and_then(Value::as_f64);
     Ok(Row {
         algorithm: meta.name,
         nodes,
         quorum,
         light: Figure {
-            measured: measured(&light, "messages_per_entry"),
+            measured: light.figures.messages_per_entry,
             theory: theory(&["messages per entry, light", "messages per entry"]),
         },
         heavy: Figure {
-            measured: measured(&heavy, "messages_per_entry"),
+            measured: heavy.figures.messages_per_entry,
             theory: theory(&["messages per entry, heavy", "messages per entry"]),
         },
         sync_delay: Figure {
-            measured: measured(&heavy, "sync_delay"),
+            measured: heavy.figures.sync_delay,
             theory: theory(&["synchronisation delay"]),
         },
-        load_max: heavy.json.get("load").and_then(|load| load.get("max_per_entry")?.as_f64()),
-        bystander_crash: tried(&run("heavy", &|spec| {
+        load_max: heavy.figures.load.max_per_entry,
+        bystander_crash: tried(&run(LoadSpec::Heavy, &|spec, given| {
             let last = spec.nodes as u32;
-            spec.mutex.bystanders.push(last);
-            spec.crashes = vec![(last, Span::UNIT.0)];
+            given.bystanders.0.push(last);
+            spec.crashes = vec![NodeAt::new(last, SOON)];
         })?),
-        holder_crash: tried(&run("heavy", &|spec| {
-            spec.mutex.holder = Some(2);
-            spec.crashes = vec![(2, Span::UNIT.0)];
+        holder_crash: tried(&run(LoadSpec::Heavy, &|spec, given| {
+            given.holder = Some(2);
+            spec.crashes = vec![NodeAt::new(2, SOON)];
         })?),
         loss: (1..=LOSSY_RUNS)
             .map(|seed| {
-                let lossy = run("heavy", &|spec| (spec.loss, spec.seed) = (LOSS, seed))?;
+                let lossy = run(LoadSpec::Heavy, &|spec, _| (spec.loss, spec.seed) = (LOSS, seed))?;
                 Ok(tried(&lossy))
             })
             .collect::<Result<Vec<_>, BadInput>>()?
@@ -164,12 +164,8 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
     })
 }
 
-fn tried(run: &Simulated) -> Tried {
-    let broken = |property: &str| {
-        let mut verdicts = run.report.verdicts.iter();
-        verdicts
-            .any(|(name, verdict)| *name == property && matches!(verdict, Verdict::Violated(..)))
-    };
+fn tried(run: &Run<Figures>) -> Tried {
+    let broken = |property| violated(&run.report, property);
     if broken("safety") {
         Tried::Unsafe
     } else if broken("liveness") {

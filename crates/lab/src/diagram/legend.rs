@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::svg::{colour, escape, fill};
-use super::{Fate, Mark, Phase, Picture, What, reading};
+use super::{Change, Fate, Mark, Phase, Picture, Seen, What};
 
 const ITEM_GAP: f64 = 18.0;
 const SIGN: f64 = 26.0;
@@ -93,27 +93,23 @@ fn marks(picture: &Picture) -> impl Iterator<Item = (String, String)> {
         (Mark::Detector, "failure detector"),
     ];
     marks.into_iter().filter_map(|(wanted, words)| {
-        let text = picture.events.iter().find_map(|event| match &event.what {
-            What::Mark(mark, text) if *mark == wanted && is_drawn(*mark, text) => Some(text),
+        let seen = picture.events.iter().find_map(|event| match &event.what {
+            What::Mark(mark, _) if *mark == wanted && is_drawn(*mark, event.seen) => {
+                Some(event.seen)
+            }
             _ => None,
         })?;
-        let words = match wanted {
-            Mark::Wish if text == "Elect" => "asks for a leader",
-            Mark::Told if text.starts_with("Following") => "follows",
-            Mark::Wish if text.starts_with("multicast") => "sends to the group",
-            Mark::Told if text.starts_with("deliver") => "delivers",
-            _ => words,
-        };
+        let words = seen.word.unwrap_or(words);
         Some((format!("<g transform=\"translate(19 0)\">{}</g>", sign(wanted)), words.to_string()))
     })
 }
 
 /// Is the mark drawn as a sign of its own? Not if a bar begins or ends there.
-pub(super) fn is_drawn(mark: Mark, text: &str) -> bool {
+pub(super) const fn is_drawn(mark: Mark, seen: Seen) -> bool {
     match mark {
         Mark::Refused | Mark::Violation => false,
-        Mark::Wish => reading::change(mark, text).is_none(),
-        Mark::Told => !matches!(reading::change(mark, text), Some(reading::Change::Begin(_))),
+        Mark::Wish => seen.change.is_none(),
+        Mark::Told => !matches!(seen.change, Some(Change::Begin(_))),
         _ => true,
     }
 }

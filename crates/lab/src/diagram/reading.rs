@@ -3,36 +3,12 @@
 use std::collections::BTreeMap;
 
 use quorate_core::trace::{Happening, Outcome, Parcel, Record};
-use quorate_core::{Liveness, NodeId, Time};
+use quorate_core::{Liveness, NodeId, Time, ViewId};
 
-use super::{Arrow, Bar, Event, Fate, Fault, Mark, Outage, Phase, Picture, What};
+use super::{Arrow, Bar, Change, Event, Fate, Fault, Mark, Outage, Phase, Picture, Seen, What};
+use crate::registry::Sight;
 
-/// What a mark changes in what its node is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Change {
-    Begin(Phase),
-    End,
-    Down,
-    Up,
-}
-
-/// The change that a mark with this text brings, if any: the words of the families.
-pub(super) fn change(mark: Mark, text: &str) -> Option<Change> {
-    let word = text.split('(').next().unwrap_or_default();
-    match (mark, word) {
-        (Mark::Crash, _) => Some(Change::Down),
-        (Mark::Recover, _) => Some(Change::Up),
-        (Mark::Wish, "Acquire") => Some(Change::Begin(Phase::Wanting)),
-        (Mark::Wish, "Release") | (Mark::Told, "Following" | "Lost") => Some(Change::End),
-        (Mark::Told, "Granted" | "Fenced") => Some(Change::Begin(Phase::Inside)),
-        (Mark::Told, "Leading") => Some(Change::Begin(Phase::Leading)),
-        (Mark::Told, "left" | "excluded") => Some(Change::End),
-        (Mark::Told, _) if word.starts_with("install ") => Some(Change::Begin(Phase::Member)),
-        _ => None,
-    }
-}
-
-pub(super) fn read(nodes: usize, records: &[Record]) -> Picture {
+pub(super) fn read(sight: Sight, nodes: usize, records: &[Record]) -> Picture {
     let known = || records.iter().filter(|record| names_only(nodes, record));
     let start = known().map(|record| record.at).min().unwrap_or(Time::ZERO);
     let end = known().map(|record| record.at).max().unwrap_or(Time::ZERO);
@@ -47,8 +23,13 @@ pub(super) fn read(nodes: usize, records: &[Record]) -> Picture {
         events: Vec::new(),
         violation: None,
     };
-    let mut reader =
-        Reader { picture, sent: BTreeMap::new(), doing: BTreeMap::new(), down: BTreeMap::new() };
+    let mut reader = Reader {
+        sight,
+        picture,
+        sent: BTreeMap::new(),
+        doing: BTreeMap::new(),
+        down: BTreeMap::new(),
+    };
     for record in known() {
         reader.record(record);
     }
@@ -64,6 +45,7 @@ fn names_only(nodes: usize, record: &Record) -> bool {
 }
 
 struct Reader {
+    sight: Sight,
     picture: Picture,
     /// The arrow of each sending, by sender, number and receiver.
     sent: BTreeMap<(NodeId, u64, NodeId), usize>,
@@ -86,11 +68,8 @@ impl Reader {
         if let (Some((property, text)), None) = (&record.violation, &self.picture.violation) {
             let (property, text) = (property.clone(), text.clone());
             let fault = Fault { at: record.at, node: record.node, property, text };
-            self.mark(
-                record,
-                Mark::Violation,
-                &format!("violates {}: {}", fault.property, fault.text),
-            );
+            let text = format!("violates {}: {}", fault.property, fault.text);
+            self.mark(record, Mark::Violation, &text, Seen::default());
             self.picture.violation = Some(fault);
         }
     }
@@ -98,13 +77,22 @@ impl Reader {
     fn input(&mut self, record: &Record) {
         match &record.input {
             Happening::Start | Happening::Settle => {}
-            Happening::Recover => self.mark(record, Mark::Recover, "recovers"),
-            Happening::Crash => self.mark(record, Mark::Crash, "crashes"),
-            Happening::Pause => self.mark(record, Mark::Pause, "does nothing for a while"),
-            Happening::Resume => self.mark(record, Mark::Pause, "goes on"),
-            Happening::Command(command) => self.mark(record, Mark::Wish, command),
+            Happening::Recover => {
+                self.mark(record, Mark::Recover, "recovers", Seen::change(Change::Up));
+            }
+            Happening::Crash => {
+                self.mark(record, Mark::Crash, "crashes", Seen::change(Change::Down));
+            }
+            Happening::Pause => {
+                self.mark(record, Mark::Pause, "does nothing for a while", Seen::default());
+            }
+            Happening::Resume => self.mark(record, Mark::Pause, "goes on", Seen::default()),
+            Happening::Command(command) => {
+                self.mark(record, Mark::Wish, command, (self.sight.command)(command));
+            }
             Happening::Refused(command, why) => {
-                self.mark(record, Mark::Refused, &format!("{command} refused: {why}"));
+                let text = format!("{command} refused: {why}");
+                self.mark(record, Mark::Refused, &text, Seen::default());
             }
             Happening::Receive(parcel) => {
                 let arrow = self.arrival(record, parcel, Fate::Received(record.at));
@@ -115,18 +103,22 @@ impl Reader {
                 self.event(record, What::Lose(arrow));
             }
             Happening::Timer(timer) => {
-                self.mark(record, Mark::Timer, &format!("timer {timer} runs out"));
+                let text = format!("timer {timer} runs out");
+                self.mark(record, Mark::Timer, &text, Seen::default());
             }
             Happening::Liveness(peer, now) => {
                 let now = if *now == Liveness::Up { "up" } else { "down" };
-                self.mark(record, Mark::Detector, &format!("hears that {peer} is {now}"));
+                let text = format!("hears that {peer} is {now}");
+                self.mark(record, Mark::Detector, &text, Seen::default());
             }
         }
     }
 
     fn effect(&mut self, record: &Record, effect: &Outcome) {
         match effect {
-            Outcome::Emit(event) => self.mark(record, Mark::Told, event),
+            Outcome::Emit(event) => {
+                self.mark(record, Mark::Told, event, (self.sight.event)(event));
+            }
             Outcome::Send { id, to, kind, text } => {
                 let kind = self.kind(kind);
                 let first = self.picture.arrows.len();
@@ -187,14 +179,17 @@ impl Reader {
         })
     }
 
-    fn mark(&mut self, record: &Record, mark: Mark, text: &str) {
+    fn mark(&mut self, record: &Record, mark: Mark, text: &str, seen: Seen) {
         self.event(record, What::Mark(mark, text.to_string()));
-        match change(mark, text) {
-            Some(Change::Begin(phase)) => self.begin(record, phase, text),
-            Some(Change::End) if text == "Release" && !self.doing.contains_key(&record.node) => {
+        if let Some(event) = self.picture.events.last_mut() {
+            event.seen = seen;
+        }
+        match seen.change {
+            Some(Change::Begin(phase)) => self.begin(record, phase, text, seen.view),
+            Some(Change::Leave) if !self.doing.contains_key(&record.node) => {
                 self.was_inside_from_the_start(record);
             }
-            Some(Change::End) => self.end(record),
+            Some(Change::End | Change::Leave) => self.end(record),
             Some(Change::Down) => {
                 self.end(record);
                 self.down.insert(record.node, self.picture.outages.len());
@@ -210,7 +205,7 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, record: &Record, phase: Phase, text: &str) {
+    fn begin(&mut self, record: &Record, phase: Phase, text: &str, view: Option<ViewId>) {
         self.end(record);
         self.doing.insert(record.node, self.picture.bars.len());
         self.picture.bars.push(Bar {
@@ -220,6 +215,7 @@ impl Reader {
             until: self.picture.end,
             is_open: true,
             text: text.to_string(),
+            view,
         });
     }
 
@@ -234,13 +230,19 @@ impl Reader {
     /// A node that leaves without having entered was booted as the holder.
     fn was_inside_from_the_start(&mut self, record: &Record) {
         let start = Record { at: self.picture.start, ..record.clone() };
-        self.begin(&start, Phase::Inside, "holds from the start");
+        self.begin(&start, Phase::Inside, "holds from the start", None);
         self.end(record);
     }
 
     fn event(&mut self, record: &Record, what: What) {
         let Record { at, node, .. } = *record;
-        self.picture.events.push(Event { at, node, what, steps: Vec::new() });
+        self.picture.events.push(Event {
+            at,
+            node,
+            what,
+            steps: Vec::new(),
+            seen: Seen::default(),
+        });
     }
 
     fn finish(mut self) -> Picture {

@@ -273,7 +273,7 @@ impl Drawing<'_> {
     fn marks(&mut self) {
         for event in &self.picture.events {
             let What::Mark(mark, text) = &event.what else { continue };
-            if legend::is_drawn(*mark, text) {
+            if legend::is_drawn(*mark, event.seen) {
                 let (x, y) = (self.layout.x(event.at), self.layout.y(event.node));
                 let title = escape(&format!("{:?}: {} {text}", event.at, event.node));
                 let sign = legend::sign(*mark);

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use quorate_core::NodeId;
 
 use super::lanes::Lanes;
-use super::reading::{Change, change};
-use super::{Event, Mark, Phase, Picture, What, printable, rounded, wrap};
+use super::{Change, Event, Mark, Phase, Picture, What, printable, rounded, wrap};
 
 /// The least number of columns for the time.
 const LEFT_MIN: usize = 6;
@@ -107,15 +106,13 @@ impl Drawing<'_> {
     }
 
     fn event(&mut self, number: usize, event: &Event, is_new: bool) {
-        if let What::Mark(mark, text) = &event.what {
-            self.change(event.node, *mark, text);
-        }
+        self.change(event.node, event.seen.change);
         let mut row = self.row();
         match &event.what {
             What::Send(arrows) => self.send(&mut row, event.node, arrows),
             What::Receive(arrow) => self.arrive(&mut row, number, *arrow, event.node),
             What::Lose(arrow) => self.lose(&mut row, number, *arrow),
-            What::Mark(mark, text) => self.mark(&mut row, event.node, *mark, text),
+            What::Mark(mark, _) => self.mark(&mut row, event, *mark),
         }
         let mut row: String = row.into_iter().collect();
         row.push_str("  ");
@@ -124,11 +121,11 @@ impl Drawing<'_> {
         self.line(&time, row);
     }
 
-    fn change(&mut self, node: NodeId, mark: Mark, text: &str) {
+    fn change(&mut self, node: NodeId, change: Option<Change>) {
         let doing = &mut self.doing[node.index()];
-        match change(mark, text) {
+        match change {
             Some(Change::Begin(phase)) => *doing = Doing::Seen(phase),
-            Some(Change::End | Change::Up) => *doing = Doing::Other,
+            Some(Change::End | Change::Leave | Change::Up) => *doing = Doing::Other,
             Some(Change::Down) => *doing = Doing::Down,
             None => {}
         }
@@ -236,10 +233,10 @@ impl Drawing<'_> {
         }
     }
 
-    fn mark(&self, row: &mut [char], node: NodeId, mark: Mark, text: &str) {
+    fn mark(&self, row: &mut [char], event: &Event, mark: Mark) {
         let Some(lanes) = &self.lanes else { return };
-        let own = &mut row[lanes.node(node)];
-        *own = match (mark, change(mark, text)) {
+        let own = &mut row[lanes.node(event.node)];
+        *own = match (mark, event.seen.change) {
             (Mark::Crash, _) => '✗',
             (Mark::Pause, _) => '‖',
             (Mark::Recover, _) => '○',

@@ -1,0 +1,227 @@
+//! What was measured, under its names: the one place between typed figures and what is printed.
+
+use quorate_sim::{Report, Verdict};
+use serde_json::{Map, Value, json};
+
+/// What was measured of one thing.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Figure {
+    /// A number.
+    Number(Number),
+    /// Several numbers under their own names.
+    Parts(Vec<(&'static str, Number)>),
+    /// Is it so?
+    Flag(bool),
+    /// A word.
+    Word(String),
+    /// What the monitor says.
+    Verdict(Verdict),
+}
+
+/// A number, whole or not.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Number {
+    /// Something was counted.
+    Count(u64),
+    /// Something was measured.
+    Real(f64),
+    /// There was nothing to measure.
+    None,
+}
+
+/// Figures with their names, in the order of the report.
+pub type Named = Vec<(&'static str, Figure)>;
+
+/// Figures of a family that have names.
+pub trait Figures {
+    /// All figures, as named in reports, in order.
+    fn named(&self) -> Named;
+}
+
+impl Number {
+    /// The number for calculations, if there is one.
+    #[must_use]
+    pub const fn value(self) -> Option<f64> {
+        match self {
+            Self::Count(count) => Some(count as f64),
+            Self::Real(real) => Some(real),
+            Self::None => None,
+        }
+    }
+
+    fn json(self) -> Value {
+        match self {
+            Self::Count(count) => json!(count),
+            Self::Real(real) => json!(real),
+            Self::None => Value::Null,
+        }
+    }
+}
+
+impl From<u64> for Number {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<u32> for Number {
+    fn from(count: u32) -> Self {
+        Self::Count(count.into())
+    }
+}
+
+impl From<f64> for Number {
+    fn from(real: f64) -> Self {
+        Self::Real(real)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Number {
+    fn from(number: Option<T>) -> Self {
+        number.map_or(Self::None, Into::into)
+    }
+}
+
+impl<T: Into<Number>> From<T> for Figure {
+    fn from(number: T) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl Figure {
+    /// The figure in JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        match self {
+            Self::Number(number) => number.json(),
+            Self::Parts(parts) => {
+                let parts = parts.iter().map(|(name, part)| ((*name).to_owned(), part.json()));
+                Value::Object(parts.collect())
+            }
+            Self::Flag(flag) => json!(flag),
+            Self::Word(word) => json!(word),
+            Self::Verdict(verdict) => json!(verdict.word()),
+        }
+    }
+}
+
+/// One JSON object of all figures.
+pub(crate) fn object(figures: &[(&'static str, Figure)]) -> Map<String, Value> {
+    figures.iter().map(|(name, figure)| ((*name).to_owned(), figure.json())).collect()
+}
+
+/// Messages by kind, in the order of the paper.
+pub(crate) fn by_kind(kinds: &[(&'static str, u64)]) -> Figure {
+    Figure::Parts(kinds.iter().map(|&(kind, count)| (kind, Number::Count(count))).collect())
+}
+
+/// What every report ends with, whatever the family.
+pub(crate) fn closing(report: &Report) -> Named {
+    let mut named = vec![
+        ("lost", report.lost.into()),
+        ("duplicated", report.duplicated.into()),
+        ("refused", report.refused.into()),
+        ("events", report.events.into()),
+        ("end", report.end.in_units().into()),
+        ("quiet", Figure::Flag(report.quiet)),
+    ];
+    let verdicts = report.verdicts.iter();
+    named.extend(verdicts.map(|(name, verdict)| (*name, Figure::Verdict(verdict.clone()))));
+    named
+}
+
+/// The figure of many runs: means of numbers, part by part, and the worst verdict. Nothing where
+/// some run has nothing to measure, or where there is no such thing as a mean.
+pub(crate) fn of_many(runs: &[&Figure]) -> Option<Figure> {
+    match runs.first()? {
+        Figure::Number(_) => {
+            let values =
+                runs.iter().map(|run| run.number()?.value()).collect::<Option<Vec<_>>>()?;
+            Some(Summary::of(&values).mean.into())
+        }
+        Figure::Parts(parts) => {
+            let mean = |name: &'static str| {
+                let values: Option<Vec<_>> =
+                    runs.iter().map(|run| run.part(name)?.value()).collect();
+                (name, values.map(|values| Summary::of(&values).mean).into())
+            };
+            Some(Figure::Parts(parts.iter().map(|(name, _)| mean(name)).collect()))
+        }
+        Figure::Verdict(_) => {
+            let broken = |run: &&&Figure| matches!(run, Figure::Verdict(Verdict::Violated(..)));
+            runs.iter().find(broken).or(runs.last()).map(|figure| (*figure).clone())
+        }
+        Figure::Flag(_) | Figure::Word(_) => None,
+    }
+}
+
+impl Figure {
+    /// The number, where it is one.
+    pub(crate) const fn number(&self) -> Option<Number> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn part(&self, name: &str) -> Option<Number> {
+        match self {
+            Self::Parts(parts) => {
+                parts.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Many measurements of one thing.
+pub(crate) struct Summary {
+    pub(crate) mean: f64,
+    min: f64,
+    max: f64,
+    /// Half the width of the 95 % confidence interval of the mean.
+    ci95: f64,
+}
+
+impl Summary {
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
+        Self {
+            mean,
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            ci95: 1.96 * deviation / count.sqrt(),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({ "min": self.min, "max": self.max, "ci95": self.ci95 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_core::Time;
+    use quorate_core::Violation;
+
+    use super::*;
+
+    #[test]
+    fn of_many_runs_numbers_have_means_and_the_worst_verdict_counts() {
+        let numbers: [Figure; 2] = [1u64.into(), 2u64.into()];
+        assert_eq!(of_many(&numbers.each_ref()), Some(1.5.into()));
+        let some: [Figure; 2] = [1.0.into(), None::<f64>.into()];
+        assert_eq!(of_many(&some.each_ref()), None);
+        let kinds = [by_kind(&[("A", 1), ("B", 3)]), by_kind(&[("A", 2)])];
+        let parts = vec![("A", Number::Real(1.5)), ("B", Number::None)];
+        assert_eq!(of_many(&kinds.each_ref()), Some(Figure::Parts(parts)));
+        let violation = Violation { property: "safety", text: "two inside".to_owned() };
+        let broken = Figure::Verdict(Verdict::Violated(Time::ZERO, violation));
+        let verdicts = [broken.clone(), Figure::Verdict(Verdict::Holds)];
+        assert_eq!(of_many(&verdicts.each_ref()), Some(broken));
+        assert_eq!(of_many(&[&Figure::Flag(true)]), None);
+    }
+}
