@@ -36,7 +36,10 @@ pub(crate) fn run(
     Ok(if done.holds { Done::Holds } else { Done::Violated })
 }
 
-fn spec(arguments: &SimArguments, options: BTreeMap<String, String>) -> Result<Spec, BadInput> {
+pub(crate) fn spec(
+    arguments: &SimArguments,
+    options: BTreeMap<String, String>,
+) -> Result<Spec, BadInput> {
     let SimArguments { scene, .. } = arguments;
     let mut spec = scene.spec(NODES, REQUESTS, MESSAGES, options)?;
     let meta = meta(&spec.algorithm)?;
@@ -107,7 +110,7 @@ fn many(spec: &Spec, runs: u32) -> Result<Simulated, BadInput> {
     done
 }
 
-fn show(spec: &Spec, done: &Simulated) {
+pub(crate) fn show(spec: &Spec, done: &Simulated) {
     let title = format!("{}, {} nodes, seed {}", spec.algorithm, spec.nodes, spec.seed);
     output::print_line(&output::paint(output::bold(), &title));
     let mut json = done.json.clone();

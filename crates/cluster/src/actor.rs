@@ -11,9 +11,9 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use crate::dice::Dice;
-use crate::hearsay::Hearsay;
 use crate::events::EventSink;
 use crate::frame::{self, TooLong};
+use crate::hearsay::Hearsay;
 use crate::intake::Batch;
 use crate::lane::{Lane, Load};
 use crate::shared::{Phase, Shared, reached};

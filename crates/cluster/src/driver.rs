@@ -23,9 +23,7 @@ use crate::intake::{BATCHES, Intake};
 use crate::lane::Lane;
 use crate::shared::{Phase, Shared};
 use crate::stats::Counters;
-use crate::{
-    CommandError, Config, End, Member, Memory, PeerStatus, StartError, Stats, Store,
-};
+use crate::{CommandError, Config, End, Member, Memory, PeerStatus, StartError, Stats, Store};
 
 /// How many commands may wait before whoever gives another one has to.
 const ORDERS: usize = 1024;
@@ -39,6 +37,8 @@ pub struct Driver<A: Solution> {
     shared: Arc<Shared>,
     phase: watch::Sender<Phase>,
     actor: JoinHandle<End>,
+    /// Why the node ended, once that was asked.
+    end: Option<End>,
     intake: JoinHandle<()>,
     diallers: JoinSet<()>,
 }
@@ -160,6 +160,7 @@ where
             shared,
             phase,
             actor,
+            end: None,
             intake,
             diallers,
         })
@@ -209,18 +210,20 @@ impl<A: Solution> Driver<A> {
 
     /// Why the node does not run any more; none if it runs.
     pub async fn ended(&mut self) -> Option<End> {
-        match self.actor.is_finished() {
-            true => Some((&mut self.actor).await.unwrap_or(End::Panicked)),
-            false => None,
+        if self.end.is_none() && self.actor.is_finished() {
+            self.end = Some((&mut self.actor).await.unwrap_or(End::Panicked));
         }
+        self.end
     }
 
     /// Ends it as a crash would: at once, in the middle of whatever it does, with nothing sent any
     /// more. The crash stands in the trace after all that the node did, and before anybody can have
     /// noticed.
     pub async fn crash(mut self) {
-        self.actor.abort();
-        let _ = (&mut self.actor).await;
+        if self.end.is_none() {
+            self.actor.abort();
+            let _ = (&mut self.actor).await;
+        }
         if let Some(witness) = &self.shared.config.trace {
             let mut recorder = Recorder::new();
             recorder.begin(self.shared.clock.now(), self.shared.identity.me, Happening::Crash);
@@ -236,7 +239,10 @@ impl<A: Solution> Driver<A> {
     /// is left. Says why the node ended, which may have been earlier.
     pub async fn shutdown(mut self) -> End {
         self.phase.send_replace(Phase::Halting);
-        let end = (&mut self.actor).await.unwrap_or(End::Panicked);
+        let end = match self.end {
+            Some(end) => end,
+            None => (&mut self.actor).await.unwrap_or(End::Panicked),
+        };
         self.phase.send_replace(Phase::Flushing);
         let _ = (&mut self.intake).await;
         let flushed = async { while self.diallers.join_next().await.is_some() {} };

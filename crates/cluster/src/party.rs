@@ -140,7 +140,7 @@ struct Party<'a, A: Solution, W> {
     judge: Judge<<Scene<A> as System>::Monitor>,
     /// When each user acts next, if it does.
     due: PerNode<Option<Instant>>,
-    /// Whose command is on its way.
+    /// Whose command, crash or recovery is on its way.
     given: NodeSet,
     fates: VecDeque<(Duration, Fate, NodeId)>,
     lives: PerNode<Life>,
@@ -237,7 +237,7 @@ where
 
     fn is_over(&self) -> bool {
         match self.plan.ends {
-            Ends::Quiet => self.finished,
+            Ends::Quiet => self.finished && self.fates.is_empty(),
             Ends::Content => self.is_idle() && self.judge.is_content(),
         }
     }
@@ -254,11 +254,15 @@ where
     /// Lets happen to a node what is to happen next.
     async fn befall(&mut self, crew: &mut impl Crew<A::Command>) -> io::Result<()> {
         match self.fates.pop_front() {
-            Some((_, Fate::Crash, node)) if self.up.remove(node) => crew.crash(node).await,
+            Some((_, Fate::Crash, node)) if self.up.remove(node) => {
+                self.given.insert(node);
+                crew.crash(node).await
+            }
             Some((_, Fate::Recover, node)) if !self.up.contains(node) => {
                 let life = &mut self.lives[node];
                 *life = life.next();
                 self.up.insert(node);
+                self.given.insert(node);
                 crew.restart(node, *life).await
             }
             _ => Ok(()),
@@ -318,6 +322,7 @@ where
             Happening::Recover => {
                 // The crash may have been heard of after the node was started again.
                 self.up.insert(node);
+                self.given.remove(node);
                 self.fact(record, Fact::Recovered);
             }
             Happening::Command(text) => {

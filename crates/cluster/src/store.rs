@@ -182,7 +182,8 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
 fn seal<R: Stored>(frame: &mut Vec<u8>, record: &R) -> io::Result<()> {
     frame.clear();
     frame.extend_from_slice(&[0; HEADER]);
-    *frame = postcard::to_extend(&Stowed(record), std::mem::take(frame)).map_err(io::Error::other)?;
+    *frame =
+        postcard::to_extend(&Stowed(record), std::mem::take(frame)).map_err(io::Error::other)?;
     let payload = &frame[HEADER..];
     let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= RECORD_MAX);
     let length = length.ok_or_else(|| io::Error::other("a record is longer than allowed"))?;

@@ -13,6 +13,7 @@ pub mod group;
 mod grown;
 mod input;
 pub mod mutex;
+pub mod net;
 mod over;
 pub mod quorum;
 mod registry;

@@ -18,6 +18,7 @@ use quorate_sim::{Observer, Report};
 use serde_json::Value;
 
 use crate::exhaust::explore;
+use crate::net::{self, Place};
 use crate::replay::run_again;
 use crate::simulate::run;
 use crate::spec::bad_option;
@@ -85,6 +86,8 @@ pub(crate) struct Problem {
     pub(crate) name: &'static str,
     pub(crate) entries: Vec<Entry>,
     pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Figures), BadInput>,
+    pub(crate) net: fn(&Spec, &Place, Watch<'_>) -> Result<(Report, Figures), BadInput>,
+    pub(crate) net_node: fn(&Spec, net::Birth) -> std::io::Result<()>,
     pub(crate) explore: fn(&Spec, &Plan, &mut dyn FnMut(&Progress)) -> Result<Explored, BadInput>,
     pub(crate) replay: fn(&Spec, &[Record]) -> Result<Replayed, BadInput>,
     pub(crate) judge_ours: fn(&Spec, &TraceFile) -> Result<Result<Verified, BadTrace>, BadInput>,
@@ -102,6 +105,8 @@ fn problem<F: Study + Judged>() -> Problem {
         name: F::NAME,
         entries: F::each::<Bare>(),
         simulate: |spec, watch| run(spec, stacked::<F>(spec)?, watch),
+        net: net::run::<F>,
+        net_node: net::node::<F>,
         explore: |spec, plan, progress| explore(spec, stacked::<F>(spec)?, plan, progress),
         replay: |spec, records| Ok(run_again(&stacked::<F>(spec)?, records)),
         judge_ours: |spec, trace| Ok(judge_ours(&stacked::<F>(spec)?, trace)),

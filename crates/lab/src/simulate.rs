@@ -110,7 +110,7 @@ pub fn simulate_many(
 }
 
 /// What every report begins with.
-fn opening(spec: &Spec) -> Map<String, Value> {
+pub(crate) fn opening(spec: &Spec) -> Map<String, Value> {
     let mut json = Map::new();
     json.insert("algorithm".into(), json!(spec.algorithm));
     json.insert("nodes".into(), json!(spec.nodes));
@@ -122,7 +122,7 @@ fn opening(spec: &Spec) -> Map<String, Value> {
 }
 
 /// What every report ends with.
-fn close(json: &mut Map<String, Value>, report: &Report) {
+pub(crate) fn close(json: &mut Map<String, Value>, report: &Report) {
     json.insert("lost".into(), json!(report.lost));
     json.insert("duplicated".into(), json!(report.duplicated));
     json.insert("refused".into(), json!(report.refused));
