@@ -258,7 +258,7 @@ mod tests {
         }
         drop(store);
         let mut torn = OpenOptions::new().append(true).open(path(&dir)).unwrap();
-        torn.write_all(&frames(&[9])[..10]).unwrap();
+        torn.write_all(&frames(&[9])[..HEADER]).unwrap();
         let mut store = FileStore::<Record>::open(&dir).unwrap();
         assert_eq!(store.kept().sole(), Some(&ViewId(8)));
         store.put(&Sole(ViewId(10))).unwrap();
