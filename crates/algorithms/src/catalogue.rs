@@ -12,10 +12,10 @@ pub trait Catalogued: Family {
     const CATALOGUE: &'static [&'static Meta];
 
     /// Any one of its algorithms, chosen when a run begins.
-    type Any: Solution<Family = Self, Msg: Portable>;
+    type Any: Solution<Family = Self, Msg: Portable, Stable: Storable>;
 
     /// Any one of its algorithms, over any of the layers that the family can do with.
-    type Stack: Solution<Family = Self, Msg: Portable>;
+    type Stack: Solution<Family = Self, Msg: Portable, Stable: Storable>;
 
     /// The algorithm of this name with these options; none if there is none of this name.
     fn configure(
@@ -59,6 +59,18 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned> Carried for T {}
 pub trait Carried {}
 #[cfg(not(feature = "serde"))]
 impl<T> Carried for T {}
+
+/// A record that can be written to a disk, if the feature `serde` is on.
+#[cfg(feature = "serde")]
+pub trait Storable: quorate_core::Stored {}
+#[cfg(feature = "serde")]
+impl<R: quorate_core::Stored> Storable for R {}
+
+/// A record that can be written to a disk, if the feature `serde` is on.
+#[cfg(not(feature = "serde"))]
+pub trait Storable: quorate_core::Durable {}
+#[cfg(not(feature = "serde"))]
+impl<R: quorate_core::Durable> Storable for R {}
 
 /// A message of a catalogued algorithm.
 pub trait Portable: Message + Carried {}

@@ -25,7 +25,7 @@ mod sum;
 #[cfg(test)]
 mod testing;
 
-pub use catalogue::{Carried, Catalogued, Maker, Portable, nearest};
+pub use catalogue::{Carried, Catalogued, Maker, Portable, Storable, nearest};
 pub use patience::Patience;
 pub use reliable::Reliable;
 pub use stack::{BadStack, Layer};

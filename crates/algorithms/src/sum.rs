@@ -43,7 +43,13 @@ macro_rules! sum {
             $crate::sum::variants! {
                 /// The records that survive a crash.
                 #[derive(Clone, PartialEq, Eq, Hash)]
-                Stable: Record { $($variant(<$inner as Protocol>::Stable),)+ }
+                #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+                Stable: Record {
+                    $($variant(
+                        #[cfg_attr(feature = "serde", serde(with = "quorate_core::stored"))]
+                        <$inner as Protocol>::Stable
+                    ),)+
+                }
             }
             $crate::sum::variants! {
                 /// The keys of the records.
@@ -72,6 +78,17 @@ macro_rules! sum {
                     match self {
                         $(Self::$variant(record) => Key::$variant(record.key()),)+
                     }
+                }
+            }
+
+            #[cfg(feature = "serde")]
+            impl quorate_core::Stored for Stable {
+                fn store<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    serde::Serialize::serialize(self, serializer)
+                }
+
+                fn load<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                    serde::Deserialize::deserialize(input)
                 }
             }
 
@@ -209,12 +226,12 @@ macro_rules! sum {
 macro_rules! variants {
     (
         $(#[$attribute:meta])*
-        $name:ident: $what:ident { $($variant:ident($inner:ty),)+ }
+        $name:ident: $what:ident { $($variant:ident($(#[$how:meta])* $inner:ty),)+ }
     ) => {
         $(#[$attribute])*
         pub enum $name {
             $(#[doc = concat!(stringify!($what), " of the variant ", stringify!($variant), ".")]
-            $variant($inner),)+
+            $variant($(#[$how])* $inner),)+
         }
 
         impl fmt::Debug for $name {

@@ -23,6 +23,7 @@ Examples:
   quorate sim mutex/ricart-agrawala --nodes 10            simulate it, and measure
   quorate sim election/bully --crash 5@0 --draw           watch it in the terminal
   quorate sim group/nack-multicast --loss 0.1             multicast over a bad network
+  quorate net mutex/central --over views --crash 2@50     run it over real sockets
   quorate check mutex/ricart-agrawala --requests 2        try every interleaving
   quorate check election/bully --svg two-leaders.svg      draw the counterexample
   quorate quorum compare --nodes 13                       quorum systems side by side
@@ -93,6 +94,12 @@ pub(crate) enum Task {
     /// Simulate an algorithm: one run from one seed, measured and judged
     #[command(after_help = SIM_EXAMPLES, allow_negative_numbers = true)]
     Sim(Box<SimArguments>),
+    /// Run an algorithm over TCP on loopback, measured and judged as a simulation is
+    #[command(after_help = crate::net::EXAMPLES, allow_negative_numbers = true)]
+    Net(Box<crate::net::NetArguments>),
+    /// One node of a run in several processes
+    #[command(hide = true)]
+    NetNode,
     /// Try every interleaving of a small system
     #[command(after_help = CHECK_EXAMPLES, allow_negative_numbers = true)]
     Check(Box<CheckArguments>),
@@ -354,8 +361,8 @@ pub(crate) fn command() -> Command {
     // Another algorithm may stand behind --tree-from.
     let mut pairs = typed.windows(2).filter(|pair| pair[0] != "--tree-from");
     let named = pairs.find_map(|pair| known(&pair[1]));
-    let mut command = Cli::command();
-    for (task, simulated) in [("sim", true), ("check", false)] {
+    let mut command = crate::net::in_help(Cli::command());
+    for (task, simulated) in [("sim", true), ("net", true), ("check", false)] {
         let families = arguments().filter(|(_, about)| simulated || !about.simulated);
         let options = named.iter().flat_map(|meta| meta.options);
         let arguments = families

@@ -8,6 +8,7 @@ mod arguments;
 mod check;
 mod compare;
 mod demo;
+mod net;
 mod output;
 mod quorum;
 mod replay;
@@ -40,6 +41,8 @@ fn main() -> ExitCode {
     let given = Given::of(&matches);
     let done = match cli.task {
         Task::Sim(arguments) => sim::run(&arguments, given),
+        Task::Net(arguments) => net::run(&arguments, given),
+        Task::NetNode => net::run_node(),
         Task::Check(arguments) => check::run(&arguments, given),
         Task::Compare(arguments) => compare::run(&arguments),
         Task::Quorum(arguments) => quorum::run(&arguments),

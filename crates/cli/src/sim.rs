@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &SimArguments, given: Given) -> Result<Done, BadInp
     Ok(if holds { Done::Holds } else { Done::Violated })
 }
 
-fn spec(arguments: &SimArguments, given: Given) -> Result<Spec, BadInput> {
+pub(crate) fn spec(arguments: &SimArguments, given: Given) -> Result<Spec, BadInput> {
     let SimArguments { scene, .. } = arguments;
     let Meta { name, .. } = meta(&scene.algorithm)?;
     let mut spec = scene.spec(Spec::new(name, NODES), given)?;
@@ -103,7 +103,7 @@ fn many(spec: &Spec, runs: u32) -> Result<Many, BadInput> {
 }
 
 /// Prints the figures, and what did not hold in the run of this report.
-fn show(spec: &Spec, figures: &[(&'static str, Figure)], report: Option<&Report>) {
+pub(crate) fn show(spec: &Spec, figures: &[(&'static str, Figure)], report: Option<&Report>) {
     let title = format!("{}, {} nodes, seed {}", spec.algorithm, spec.nodes, spec.seed);
     output::print_line(&output::paint(output::bold(), &title));
     let over = ("over", Figure::Word(spec.over.to_string()));

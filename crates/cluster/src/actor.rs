@@ -10,14 +10,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::events::EventSink;
 use crate::frame::{self, TooLong};
+use crate::hearsay::Hearsay;
 use crate::intake::Batch;
 use crate::lane::{Lane, Load};
 use crate::shared::{Phase, Shared, reached};
-use crate::{CommandError, End};
+use crate::{CommandError, End, Store};
 
 /// A command, and where its answer goes.
 #[derive(Debug)]
@@ -34,19 +34,31 @@ pub(crate) struct Inputs<A: Solution> {
     pub(crate) phase: watch::Receiver<Phase>,
 }
 
+/// Where what the node says goes, and whom it hears about others from.
+pub(crate) struct Outlets<A: Solution> {
+    pub(crate) events: EventSink<A::Event>,
+    pub(crate) store: Box<dyn Store<A::Stable>>,
+    pub(crate) hearsay: Option<Hearsay>,
+}
+
 /// The task that owns the node.
 pub(crate) struct Actor<A: Solution> {
     me: NodeId,
     node: Node<A>,
     dice: Dice,
-    clock: Clock,
     shared: Arc<Shared>,
     lanes: Arc<PerNode<Option<Arc<Lane>>>>,
     /// Messages of the node to itself, which no network carries.
     to_self: VecDeque<(u64, A::Msg)>,
     events: EventSink<A::Event>,
+    store: Box<dyn Store<A::Stable>>,
+    /// What the node was told of its peers, if it listens.
+    hearsay: Option<Hearsay>,
     recorder: Recorder,
-    trace: Option<mpsc::UnboundedSender<Record>>,
+    /// Steps that were taken and not told yet.
+    steps: Vec<Record>,
+    /// What is to be done, emptied whenever it has been.
+    outputs: Vec<Output<A>>,
     /// To whom something was sent since the writers were last told.
     filled: NodeSet,
     /// Whose queues were half full when something was last put into them.
@@ -64,17 +76,20 @@ where
         seed: u64,
         shared: Arc<Shared>,
         lanes: Arc<PerNode<Option<Arc<Lane>>>>,
-        events: EventSink<A::Event>,
+        outlets: Outlets<A>,
     ) -> Self {
+        let Outlets { events, store, hearsay } = outlets;
         Self {
             me,
             node: Node::new(me, protocol),
             dice: Dice::new(seed),
-            clock: Clock::since(shared.config.epoch),
             to_self: VecDeque::new(),
             events,
+            store,
+            hearsay,
             recorder: Recorder::new(),
-            trace: shared.config.trace.clone(),
+            steps: Vec::new(),
+            outputs: Vec::new(),
             filled: NodeSet::with_room(lanes.len()),
             crowded: NodeSet::with_room(lanes.len()),
             scratch: Vec::new(),
@@ -97,11 +112,17 @@ where
                 self.obey(order);
                 continue;
             }
-            let deadline = self.node.next_deadline().and_then(|at| self.clock.instant(at));
+            let deadline = self.node.next_deadline().and_then(|at| self.shared.clock.instant(at));
+            let listens = self.hearsay.is_some();
+            let overdue = self.hearsay.as_ref().and_then(Hearsay::deadline);
             tokio::select! {
                 () = reached(&mut inputs.phase, Phase::Halting) => return End::Shutdown,
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
                     self.ring();
+                }
+                () = self.shared.links.notified(), if listens => self.listen(),
+                () = sleep_until(overdue.unwrap_or_else(Instant::now)), if overdue.is_some() => {
+                    self.listen();
                 }
                 () = yield_now(), if !self.to_self.is_empty() => {
                     if let Some((id, msg)) = self.to_self.pop_front() {
@@ -116,12 +137,27 @@ where
     }
 
     fn start(&mut self) {
-        let note = self.trace.is_some().then_some(Happening::Start);
+        let first = self.shared.config.life.is_first();
+        let happening = if first { Happening::Start } else { Happening::Recover };
+        let note = self.is_watched().then_some(happening);
         self.happen(Input::Start, note);
     }
 
+    /// Tells the node what is new about its peers.
+    fn listen(&mut self) {
+        let Some(hearsay) = &mut self.hearsay else { return };
+        for (peer, now) in hearsay.news(&self.lanes, Instant::now()) {
+            let note = self.is_watched().then_some(Happening::Liveness(peer, now));
+            self.happen(Input::Liveness { peer, now }, note);
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.shared.config.trace.is_some()
+    }
+
     fn obey(&mut self, Order { command, answer }: Order<A::Command>) {
-        let note = self.trace.is_some().then(|| Happening::Command(format!("{command:?}")));
+        let note = self.is_watched().then(|| Happening::Command(format!("{command:?}")));
         let result = self.step(Input::Command(command), note);
         // Whoever gave it may have stopped waiting for the answer.
         let _ = answer.send(result.map_err(CommandError::Refused));
@@ -135,14 +171,14 @@ where
 
     fn receive(&mut self, from: NodeId, id: u64, msg: A::Msg) {
         let note = || Happening::Receive(Parcel::new(from, id, &msg));
-        let note = self.trace.is_some().then(note);
+        let note = self.is_watched().then(note);
         self.happen(Input::Message { from, msg }, note);
     }
 
     /// Hands in a timer that is due. If there are more, they are next.
     fn ring(&mut self) {
-        if let Some(timer) = self.node.due(self.clock.now()) {
-            let note = self.trace.is_some().then(|| Happening::Timer(format!("{timer:?}")));
+        if let Some(timer) = self.node.due(self.shared.clock.now()) {
+            let note = self.is_watched().then(|| Happening::Timer(format!("{timer:?}")));
             self.happen(Input::Timer(timer), note);
         }
     }
@@ -155,7 +191,7 @@ where
 
     /// One step of the node; written down if it is noted what happens.
     fn step(&mut self, input: Input<A>, note: Option<Happening>) -> Result<(), Refusal> {
-        let now = self.clock.now();
+        let now = self.shared.clock.now();
         let Some(happening) = note else {
             return self.node.handle(now, &mut self.dice, input, None);
         };
@@ -165,15 +201,26 @@ where
         if let Err(refusal) = result {
             recorder.refused(refusal);
         }
-        if let (Some(trace), Some(record)) = (&self.trace, recorder.end()) {
-            let _ = trace.send(record);
-        }
+        self.steps.extend(recorder.end());
         result
     }
 
-    /// Does what the node wants done, in order; then tells the writers, once each.
+    /// Does what the node wants done, in order; then tells the writers, once each. Records are kept
+    /// first: to have kept one and not said what was said before it is to have lost that on the way.
     fn carry_out(&mut self) -> Result<(), End> {
+        let mut outputs = std::mem::take(&mut self.outputs);
         while let Some(output) = self.node.poll() {
+            match output {
+                Output::Persist(record) => {
+                    self.store.put(&record).map_err(|error| End::Store(error.kind()))?;
+                }
+                output => outputs.push(output),
+            }
+        }
+        if let Some(witness) = &self.shared.config.trace {
+            self.steps.drain(..).for_each(|record| witness.take(record));
+        }
+        for output in outputs.drain(..) {
             match output {
                 Output::Send { id, to, msg } if to == self.me => self.to_self.push_back((id, msg)),
                 Output::Send { id, to, msg } => {
@@ -181,10 +228,11 @@ where
                     self.post(to, frame.as_ref().map_err(|too_long| *too_long));
                 }
                 Output::Multicast { id, to, msg } => self.multicast(id, &to, msg),
-                Output::Persist(_) => return Err(End::NoStore),
-                Output::Emit(event) => self.events.tell(self.me, event),
+                Output::Persist(_) => unreachable!("records have been kept"),
+                Output::Emit(event) => self.events.tell(event),
             }
         }
+        self.outputs = outputs;
         for node in &self.filled {
             if let Some(lane) = &self.lanes[node] {
                 lane.filled.notify_one();

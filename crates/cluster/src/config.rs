@@ -4,12 +4,10 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
-use quorate_core::trace::Record;
 use quorate_core::{Life, NodeId};
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
-use crate::StartError;
+use crate::{StartError, Witness};
 
 /// Where a node listens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,13 +53,17 @@ pub struct Config {
     /// by it what was said before a crash from what is said after it, and a node that is not in its
     /// first life is no founding member of anything.
     pub life: Life,
+    /// A failure detector, for algorithms that listen to one: a peer is said to be down when there
+    /// has been no session with it for so long, and up when there is one again. None if not given.
+    /// A peer that was never reached since the start of the driver is waited for a few times as long.
+    pub detect: Option<Duration>,
     /// Where the node's own random choices start; drawn from the operating system if not given.
     pub seed: Option<u64>,
     /// The moment that traces count from; the start of the driver if not given. Traces of several
     /// nodes of one machine can be merged if they all count from the same one.
     pub epoch: Option<Instant>,
-    /// Where the node's steps are written down, if anywhere.
-    pub trace: Option<UnboundedSender<Record>>,
+    /// Who takes note of the node's steps, if anybody.
+    pub trace: Option<Witness>,
 }
 
 impl Default for Config {
@@ -80,6 +82,7 @@ impl Default for Config {
             outage_grace: Duration::from_secs(5),
             flush_timeout: Duration::from_secs(1),
             life: Life::FIRST,
+            detect: None,
             seed: None,
             epoch: None,
             trace: None,

@@ -72,6 +72,7 @@ impl Dialler {
             let fault = self.connection().await.err();
             self.lane.outbox().end(Instant::now());
             self.shared.room.notify_one();
+            self.shared.links.notify_one();
             if let Some(Fault::Reject(reason)) = fault {
                 self.shared.counters.reject(reason);
             }
@@ -106,6 +107,7 @@ impl Dialler {
         Counters::add(&counters.reconnects, usize::from(self.connected_before));
         self.connected_before = true;
         self.shared.room.notify_one();
+        self.shared.links.notify_one();
 
         let mut phase = self.phase.clone();
         let (mut reading, mut writing) = stream.split();

@@ -33,6 +33,15 @@ impl Dice {
     }
 }
 
+impl Dice {
+    /// An exponentially distributed time with this mean.
+    pub(crate) fn exponential(&mut self, mean: Duration) -> Duration {
+        // Above 0 and at most 1, in steps of 2^-53.
+        let uniform = ((self.roll() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        mean.mul_f64(-uniform.ln())
+    }
+}
+
 impl Choices for Dice {
     fn choose(&mut self, bound: u32) -> u32 {
         // The upper half of the product is below the bound; its bias is below bound / 2^32.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use quorate_core::trace::{Happening, Recorder};
 use quorate_core::{Kept, NodeId, PerNode, Scene, Solution};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,16 +12,18 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
-use crate::actor::{Actor, Inputs, Order};
+use crate::actor::{Actor, Inputs, Order, Outlets};
+use crate::clock::Clock;
 use crate::dialler::Dialler;
 use crate::dice::entropy;
-use crate::events::{self, EventSink, EventSource};
+use crate::events::{self, EventSource};
+use crate::hearsay::Hearsay;
 use crate::hello::Identity;
 use crate::intake::{BATCHES, Intake};
 use crate::lane::Lane;
 use crate::shared::{Phase, Shared};
 use crate::stats::Counters;
-use crate::{CommandError, Config, End, Member, PeerStatus, StartError, Stats};
+use crate::{CommandError, Config, End, Member, Memory, PeerStatus, StartError, Stats, Store};
 
 /// How many commands may wait before whoever gives another one has to.
 const ORDERS: usize = 1024;
@@ -34,6 +37,8 @@ pub struct Driver<A: Solution> {
     shared: Arc<Shared>,
     phase: watch::Sender<Phase>,
     actor: JoinHandle<End>,
+    /// Why the node ended, once that was asked.
+    end: Option<End>,
     intake: JoinHandle<()>,
     diallers: JoinSet<()>,
 }
@@ -73,6 +78,12 @@ impl<A: Solution> Handle<A> {
         sent.map_err(|_| CommandError::Stopped)?;
         answered.await.map_err(|_| CommandError::Stopped)?
     }
+
+    /// Gives a command, and does not wait until the node has taken it.
+    pub(crate) async fn order(&self, command: A::Command) {
+        let (answer, _) = oneshot::channel();
+        let _ = self.orders.send(Order { command, answer }).await;
+    }
 }
 
 impl<A: Solution> Driver<A>
@@ -80,7 +91,7 @@ where
     A::Msg: Serialize + DeserializeOwned,
 {
     /// Starts node `me` of the scene behind this listener. `peers` must name every node that this
-    /// one has a link to; they need not be up yet.
+    /// one has a link to; they need not be up yet. What it persists is kept as long as it runs.
     ///
     /// # Errors
     /// If the scene, the peers and the configuration do not go together.
@@ -91,35 +102,22 @@ where
         peers: &[Member],
         config: Config,
     ) -> Result<Self, StartError> {
-        let (sink, source) = events::own(config.events_max);
-        Self::launch(scene, me, listener, peers, config, sink, Some(source))
+        let (kept, store) = (Kept::new(), Memory::new());
+        Self::start_with(scene, me, listener, peers, config, &kept, store).await
     }
 
-    /// As [`Driver::start`], with the events going into a stream that several nodes share; then
-    /// [`Driver::event`] gives none. An event enters the stream before anything that the node sends
-    /// after it, so that the order of the stream does not contradict that of cause and effect.
+    /// As [`Driver::start`], with what it kept of an earlier life, and where it keeps more.
     ///
     /// # Errors
     /// As [`Driver::start`].
-    pub async fn start_joint(
+    pub async fn start_with(
         scene: &Scene<A>,
         me: NodeId,
         listener: TcpListener,
         peers: &[Member],
         config: Config,
-        events: mpsc::UnboundedSender<(NodeId, A::Event)>,
-    ) -> Result<Self, StartError> {
-        Self::launch(scene, me, listener, peers, config, EventSink::Joint(events), None)
-    }
-
-    fn launch(
-        scene: &Scene<A>,
-        me: NodeId,
-        listener: TcpListener,
-        peers: &[Member],
-        config: Config,
-        sink: EventSink<A::Event>,
-        events: Option<EventSource<A::Event>>,
+        kept: &Kept<A::Stable>,
+        store: impl Store<A::Stable> + 'static,
     ) -> Result<Self, StartError> {
         config.check()?;
         let lanes = Arc::new(lanes(scene, me, peers, &config)?);
@@ -128,9 +126,11 @@ where
         let shared = Arc::new(Shared {
             identity,
             topology: scene.topology.clone(),
+            clock: Clock::since(config.epoch),
             config,
             counters: Counters::default(),
             room: tokio::sync::Notify::new(),
+            links: tokio::sync::Notify::new(),
         });
         let (phase, phases) = watch::channel(Phase::Running);
         let (orders, ordered) = mpsc::channel(ORDERS);
@@ -145,16 +145,22 @@ where
         }
         // Nodes that are given the same seed shall not choose alike.
         let seed = shared.config.seed.unwrap_or_else(entropy) ^ u64::from(me.number()) << 32;
-        let protocol = scene.reboot(me, shared.config.life, &Kept::new());
-        let actor = Actor::new(me, protocol, seed, Arc::clone(&shared), Arc::clone(&lanes), sink);
+        let protocol = scene.reboot(me, shared.config.life, kept);
+        let (sink, source) = events::stream(shared.config.events_max);
+        let detect = shared.config.detect.filter(|_| scene.traits.listens);
+        let hearsay = detect.map(|after| Hearsay::new(lanes.len(), after));
+        let outlets = Outlets { events: sink, store: Box::new(store), hearsay };
+        let (shared_too, lanes_too) = (Arc::clone(&shared), Arc::clone(&lanes));
+        let actor = Actor::new(me, protocol, seed, shared_too, lanes_too, outlets);
         let actor = tokio::spawn(actor.run(Inputs { inbound, orders: ordered, phase: phases }));
         Ok(Self {
             handle: Handle { orders },
-            events,
+            events: Some(source),
             lanes,
             shared,
             phase,
             actor,
+            end: None,
             intake,
             diallers,
         })
@@ -195,12 +201,48 @@ impl<A: Solution> Driver<A> {
         lanes.map(|lane| lane.status()).collect()
     }
 
+    /// The same, with nobody waiting for its events: it does not matter how many there are.
+    #[must_use]
+    pub fn unheard(mut self) -> Self {
+        self.events = None;
+        self
+    }
+
+    /// Why the node does not run any more; none if it runs.
+    pub async fn ended(&mut self) -> Option<End> {
+        if self.end.is_none() && self.actor.is_finished() {
+            self.end = Some((&mut self.actor).await.unwrap_or(End::Panicked));
+        }
+        self.end
+    }
+
+    /// Ends it as a crash would: at once, in the middle of whatever it does, with nothing sent any
+    /// more. The crash stands in the trace after all that the node did, and before anybody can have
+    /// noticed.
+    pub async fn crash(mut self) {
+        if self.end.is_none() {
+            self.actor.abort();
+            let _ = (&mut self.actor).await;
+        }
+        if let Some(witness) = &self.shared.config.trace {
+            let mut recorder = Recorder::new();
+            recorder.begin(self.shared.clock.now(), self.shared.identity.me, Happening::Crash);
+            recorder.end().into_iter().for_each(|record| witness.take(record));
+        }
+        self.intake.abort();
+        let _ = (&mut self.intake).await;
+        self.diallers.shutdown().await;
+    }
+
     /// Ends it: takes nothing in any more, sends what waits for peers that can be reached (for as
     /// long as the configuration allows), closes all connections. When this returns, no task of it
     /// is left. Says why the node ended, which may have been earlier.
     pub async fn shutdown(mut self) -> End {
         self.phase.send_replace(Phase::Halting);
-        let end = (&mut self.actor).await.unwrap_or(End::Panicked);
+        let end = match self.end {
+            Some(end) => end,
+            None => (&mut self.actor).await.unwrap_or(End::Panicked),
+        };
         self.phase.send_replace(Phase::Flushing);
         let _ = (&mut self.intake).await;
         let flushed = async { while self.diallers.join_next().await.is_some() {} };

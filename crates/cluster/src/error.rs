@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io;
 
 use quorate_core::{BadOption, BadTopology, NodeId, Refusal};
 
@@ -59,19 +60,18 @@ impl Error for CommandError {}
 pub enum End {
     /// It was shut down.
     Shutdown,
-    /// It had something to persist, and there is no store. Nothing that was to be sent afterwards
-    /// has been sent.
-    NoStore,
+    /// Its store could not keep a record. Nothing that was to be done afterwards has been done.
+    Store(io::ErrorKind),
     /// The algorithm broke an invariant of its own.
     Panicked,
 }
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Shutdown => "shut down",
-            Self::NoStore => "the algorithm persists, and there is no store",
-            Self::Panicked => "the algorithm broke an invariant",
-        })
+        match self {
+            Self::Shutdown => f.write_str("shut down"),
+            Self::Store(kind) => write!(f, "a record could not be kept: {kind}"),
+            Self::Panicked => f.write_str("the algorithm broke an invariant"),
+        }
     }
 }

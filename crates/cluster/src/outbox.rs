@@ -166,6 +166,11 @@ impl Outbox {
         self.state == State::Lost
     }
 
+    /// The life of the peer that the session is or was with; none if there never was any.
+    pub(crate) fn peer(&self) -> Option<Life> {
+        self.peer
+    }
+
     /// Is it half full?
     pub(crate) fn is_crowded(&self) -> bool {
         self.queue.len() > self.frames_max / 2 || self.bytes > self.bytes_max / 2

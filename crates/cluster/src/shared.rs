@@ -6,6 +6,7 @@ use quorate_core::Topology;
 use tokio::sync::{Notify, watch};
 
 use crate::Config;
+use crate::clock::Clock;
 use crate::hello::Identity;
 use crate::stats::Counters;
 
@@ -16,8 +17,11 @@ pub(crate) struct Shared {
     pub(crate) topology: Topology,
     pub(crate) config: Config,
     pub(crate) counters: Counters,
+    pub(crate) clock: Clock,
     /// Told whenever there may be more room in a queue.
     pub(crate) room: Notify,
+    /// Told whenever a session has been lost or found.
+    pub(crate) links: Notify,
 }
 
 /// How far a driver has got with ending.

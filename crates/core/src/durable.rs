@@ -42,6 +42,97 @@ impl<T: Clone + Eq + Hash + Debug + Send + Sync> Durable for Sole<T> {
     fn key(&self) {}
 }
 
+/// A record that can be written to a disk and read back.
+///
+/// Nearly that it has both halves of serde, but [`Infallible`] is one too: what is never kept can be
+/// written wherever anything else can.
+#[cfg(feature = "serde")]
+pub trait Stored: Durable {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    fn store<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Those of the deserializer.
+    fn load<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+}
+
+#[cfg(feature = "serde")]
+impl Stored for Infallible {
+    fn store<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        match *self {}
+    }
+
+    fn load<'de, D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(serde::de::Error::custom("nothing of this kind is ever kept"))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<T> Stored for Sole<T>
+where
+    Self: Durable,
+    T: serde::Serialize + serde::de::DeserializeOwned,
+{
+    fn store<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+
+    fn load<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Self)
+    }
+}
+
+/// For `#[serde(with = "quorate_core::stored")]` on a field that is a record.
+#[cfg(feature = "serde")]
+pub mod stored {
+    use super::Stored;
+
+    /// Writes a record.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<R: Stored, S: serde::Serializer>(
+        record: &R,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        record.store(serializer)
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// Those of the deserializer.
+    pub fn deserialize<'de, R: Stored, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<R, D::Error> {
+        R::load(deserializer)
+    }
+}
+
+/// A record as serde sees it.
+#[cfg(feature = "serde")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stowed<R>(pub R);
+
+#[cfg(feature = "serde")]
+impl<R: Stored> serde::Serialize for Stowed<&R> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.store(serializer)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de, R: Stored> serde::Deserialize<'de> for Stowed<R> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        R::load(deserializer).map(Self)
+    }
+}
+
 /// The records that a node finds when it comes up.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Kept<R: Durable>(BTreeMap<R::Key, R>);

@@ -30,6 +30,8 @@ mod workload;
 
 pub use clock::{LamportClock, Stamp, VectorClock};
 pub use durable::{Durable, Kept, Sole};
+#[cfg(feature = "serde")]
+pub use durable::{Stored, Stowed, stored};
 pub use embed::{Node, Output};
 pub use family::{Algorithm, Family, Solution};
 pub use id::{NodeId, NodeSet, PerNode};

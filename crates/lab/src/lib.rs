@@ -15,6 +15,7 @@ pub mod group;
 mod grown;
 mod input;
 pub mod mutex;
+pub mod net;
 mod over;
 pub mod quorum;
 mod registry;

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagram::Seen;
 use crate::exhaust::explore;
 use crate::figures::{Figures, Named};
+use crate::net::{self, Place};
 use crate::replay::run_again;
 use crate::simulate::run;
 use crate::spec::bad_option;
@@ -176,6 +177,8 @@ pub(crate) struct Problem {
     small: fn() -> FamilySpec,
     pub(crate) entries: Vec<Entry>,
     pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>,
+    pub(crate) net: fn(&Spec, &Place, Watch<'_>) -> Result<(Report, Measured), BadInput>,
+    pub(crate) net_node: fn(&Spec, net::Birth) -> std::io::Result<()>,
     pub(crate) explore: fn(&Spec, &Plan, &mut dyn FnMut(&Progress)) -> Result<Explored, BadInput>,
     pub(crate) replay: fn(&Spec, &[Record]) -> Result<Replayed, BadInput>,
     pub(crate) judge_ours: fn(&Spec, &TraceFile) -> Result<Result<Verified, BadTrace>, BadInput>,
@@ -290,6 +293,8 @@ where
         small: || F::small().into(),
         entries: F::each::<Bare>(),
         simulate: |spec, watch| run(spec, stacked::<F>(spec)?, watch),
+        net: net::run::<F>,
+        net_node: net::node::<F>,
         explore: |spec, plan, progress| explore(spec, stacked::<F>(spec)?, plan, progress),
         replay: |spec, records| run_again(&stacked::<F>(spec)?, spec.faults()?, records),
         judge_ours: |spec, trace| Ok(judge_ours(&stacked::<F>(spec)?, trace)),

@@ -123,14 +123,23 @@ impl Simulated {
     /// The report as one JSON object.
     #[must_use]
     pub fn json(&self, spec: &Spec) -> Map<String, Value> {
-        let mut json = opening(spec);
-        json.extend(object(&self.named()));
-        let violations: Vec<_> = self.report.violations().map(violated).collect();
-        if !violations.is_empty() {
-            json.insert("violations".into(), Value::Array(violations));
-        }
-        json
+        json_of(spec, &self.named(), &self.report)
     }
+}
+
+/// A run as one JSON object: what it was given, its figures, and what did not hold.
+pub(crate) fn json_of(
+    spec: &Spec,
+    named: &[(&'static str, Figure)],
+    report: &Report,
+) -> Map<String, Value> {
+    let mut json = opening(spec);
+    json.extend(object(named));
+    let violations: Vec<_> = report.violations().map(violated).collect();
+    if !violations.is_empty() {
+        json.insert("violations".into(), Value::Array(violations));
+    }
+    json
 }
 
 impl Many {
@@ -203,7 +212,7 @@ fn columns(runs: &[Named]) -> Vec<(&'static str, Vec<&Figure>)> {
 }
 
 /// What every report begins with.
-fn opening(spec: &Spec) -> Map<String, Value> {
+pub(crate) fn opening(spec: &Spec) -> Map<String, Value> {
     let mut json = Map::new();
     json.insert("algorithm".into(), json!(spec.algorithm));
     json.insert("nodes".into(), json!(spec.nodes));

@@ -91,6 +91,11 @@ impl TraceFile {
     }
 }
 
+/// Reads one record of a run of so many nodes.
+pub(crate) fn record(text: &str, nodes: usize) -> Result<Record, String> {
+    line::record(text, nodes)
+}
+
 const CUT_OFF: &str = "the trace is cut off: it has no end line";
 
 struct Lines<R> {

@@ -73,6 +73,27 @@ impl<D: Durable, A: Durable> Durable for Layer<D, A> {
     }
 }
 
+#[cfg(feature = "serde")]
+impl<D: quorate_core::Stored, A: quorate_core::Stored> quorate_core::Stored for Layer<D, A> {
+    fn store<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use quorate_core::Stowed;
+        let layer = match self {
+            Self::Detector(record) => Layer::Detector(Stowed(record)),
+            Self::Inner(record) => Layer::Inner(Stowed(record)),
+        };
+        serde::Serialize::serialize(&layer, serializer)
+    }
+
+    fn load<'de, I: serde::Deserializer<'de>>(input: I) -> Result<Self, I::Error> {
+        use quorate_core::Stowed;
+        let layer = <Layer<Stowed<D>, Stowed<A>> as serde::Deserialize>::deserialize(input)?;
+        Ok(match layer {
+            Layer::Detector(Stowed(record)) => Self::Detector(record),
+            Layer::Inner(Stowed(record)) => Self::Inner(record),
+        })
+    }
+}
+
 impl<D: Message, A: Message> Message for Layer<D, A> {
     fn kind(&self) -> &'static str {
         match self {

@@ -84,7 +84,7 @@ impl<A: Solution<Family = Election>> Solution for InViews<A> {
         let pace = Pace::default();
         let founders = boot.view.set();
         let founding = Founding { me, boot: life, everybody, founders, pace: Some(pace) };
-        let authority = Majority::new(Some(pace.patience), kept.get(&()).cloned());
+        let authority = Majority::new(Some(pace.patience), kept.sole().cloned());
         let given = Given { setup: setup.clone(), config: config.clone() };
         Self::new(founding, authority, Reign::new(given))
     }

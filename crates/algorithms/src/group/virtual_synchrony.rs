@@ -184,7 +184,7 @@ impl Algorithm for VirtualSynchrony {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let Boot { me, setup, config, life, kept, .. } = boot;
-        let stable = kept.get(&()).cloned();
+        let stable = kept.sole().cloned();
         let members = &setup.members;
         let mut everybody = boot.neighbours.iter().collect::<NodeSet>();
         everybody.insert(me);

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use quorate_core::{Ctx, Durable, Effect, Message, NodeId, NodeSet, Protocol, Refusal};
+use quorate_core::{Ctx, Message, NodeId, NodeSet, Protocol, Refusal, Sole, Wrap};
 
 use super::majority::Retry;
 use super::{Charter, Content, Ledger, Majority, MajorityMsg, Register, RegisterMsg};
@@ -50,13 +50,6 @@ pub enum SeatRecord<D> {
     Register(Charter<D>),
 }
 
-/// An authority keeps one record.
-impl<D: Content> Durable for SeatRecord<D> {
-    type Key = ();
-
-    fn key(&self) {}
-}
-
 /// What parts of a [`Seat`] send each other.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -76,32 +69,14 @@ impl<D: Content + 'static> Message for SeatMsg<D> {
     }
 }
 
-/// An effect of a part as one of its [`Seat`].
-fn lifted<C, D>(
-    effect: Effect<C>,
-    msg: fn(C::Msg) -> SeatMsg<D>,
-    stable: fn(C::Stable) -> SeatRecord<D>,
-) -> Effect<Seat<D>>
-where
-    C: Protocol<Timer = Retry, Event = Charter<D>>,
-    D: Content + 'static,
-{
-    match effect {
-        Effect::Send { to, msg: it } => Effect::Send { to, msg: msg(it) },
-        Effect::Multicast { to, msg: it } => Effect::Multicast { to, msg: msg(it) },
-        Effect::SetTimer { timer, after } => Effect::SetTimer { timer, after },
-        Effect::CancelTimer(timer) => Effect::CancelTimer(timer),
-        Effect::Persist(it) => Effect::Persist(stable(it)),
-        Effect::Emit(view) => Effect::Emit(view),
-    }
+fn majority<D: Content + 'static>() -> Wrap<Majority<D>, Seat<D>> {
+    let stable = |Sole(ledger)| Sole(SeatRecord::Majority(ledger));
+    Wrap { msg: SeatMsg::Majority, timer: |retry| retry, stable }
 }
 
-fn as_majority<D: Content + 'static>(effect: Effect<Majority<D>>) -> Option<Effect<Seat<D>>> {
-    Some(lifted(effect, SeatMsg::Majority, SeatRecord::Majority))
-}
-
-fn as_register<D: Content + 'static>(effect: Effect<Register<D>>) -> Option<Effect<Seat<D>>> {
-    Some(lifted(effect, SeatMsg::Register, SeatRecord::Register))
+fn register<D: Content + 'static>() -> Wrap<Register<D>, Seat<D>> {
+    let stable = |Sole(view)| Sole(SeatRecord::Register(view));
+    Wrap { msg: SeatMsg::Register, timer: |retry| retry, stable }
 }
 
 impl<D: Content + 'static> Protocol for Seat<D> {
@@ -109,29 +84,29 @@ impl<D: Content + 'static> Protocol for Seat<D> {
     type Timer = Retry;
     type Command = Proposal<D>;
     type Event = Charter<D>;
-    type Stable = SeatRecord<D>;
+    type Stable = Sole<SeatRecord<D>>;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         match self {
-            Self::Majority(part) => cx.mapped(&mut as_majority, |cx| part.on_start(cx)),
-            Self::Register(part) => cx.mapped(&mut as_register, |cx| part.on_start(cx)),
+            Self::Majority(part) => cx.inner(majority(), |cx| part.on_start(cx)),
+            Self::Register(part) => cx.inner(register(), |cx| part.on_start(cx)),
         }
     }
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, next: Proposal<D>) -> Result<(), Refusal> {
         match self {
-            Self::Majority(part) => cx.mapped(&mut as_majority, |cx| part.on_command(cx, next)),
-            Self::Register(part) => cx.mapped(&mut as_register, |cx| part.on_command(cx, next)),
+            Self::Majority(part) => cx.inner(majority(), |cx| part.on_command(cx, next)),
+            Self::Register(part) => cx.inner(register(), |cx| part.on_command(cx, next)),
         }
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: SeatMsg<D>) {
         match (self, msg) {
             (Self::Majority(part), SeatMsg::Majority(msg)) => {
-                cx.mapped(&mut as_majority, |cx| part.on_message(cx, from, msg));
+                cx.inner(majority(), |cx| part.on_message(cx, from, msg));
             }
             (Self::Register(part), SeatMsg::Register(msg)) => {
-                cx.mapped(&mut as_register, |cx| part.on_message(cx, from, msg));
+                cx.inner(register(), |cx| part.on_message(cx, from, msg));
             }
             // A message of the other kind comes from a node that was set up otherwise.
             _ => cx.trace("foreign", &[("from", from.number().into())]),
@@ -140,8 +115,8 @@ impl<D: Content + 'static> Protocol for Seat<D> {
 
     fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Retry) {
         match self {
-            Self::Majority(part) => cx.mapped(&mut as_majority, |cx| part.on_timer(cx, timer)),
-            Self::Register(part) => cx.mapped(&mut as_register, |cx| part.on_timer(cx, timer)),
+            Self::Majority(part) => cx.inner(majority(), |cx| part.on_timer(cx, timer)),
+            Self::Register(part) => cx.inner(register(), |cx| part.on_timer(cx, timer)),
         }
     }
 }

@@ -18,7 +18,7 @@
 //! of it. So a node that comes up again goes on voting, though it is no member any more: if all
 //! restart at once, a majority of the last view that was decided decides the next one.
 
-use quorate_core::{Ctx, Durable, Message, NodeId, NodeSet, Protocol, Refusal, Span, ViewId};
+use quorate_core::{Ctx, Message, NodeId, NodeSet, Protocol, Refusal, Sole, Span, ViewId};
 
 use super::{Authority, Charter, Content, Member, Proposal};
 
@@ -85,13 +85,6 @@ pub struct Ledger<D> {
     accepted: Option<(Ballot, Charter<D>)>,
 }
 
-/// An authority keeps one record.
-impl<D: Content> Durable for Ledger<D> {
-    type Key = ();
-
-    fn key(&self) {}
-}
-
 /// An attempt that was refused is made again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Retry;
@@ -156,7 +149,7 @@ impl<D: Content + 'static> Majority<D> {
         let Self { ledger: Some(ledger), attempt: Some(attempt), .. } = self else { return };
         let ballot = attempt.ballot;
         ledger.promised = Some(ballot);
-        cx.persist(ledger.clone());
+        cx.persist(Sole(ledger.clone()));
         attempt.promises.insert(cx.me());
         attempt.found = ledger.accepted.clone();
         for node in &attempt.reach {
@@ -186,7 +179,7 @@ impl<D: Content + 'static> Majority<D> {
         if may {
             ledger.promised = Some(*ballot);
             ledger.accepted = Some((*ballot, next.clone()));
-            cx.persist(ledger.clone());
+            cx.persist(Sole(ledger.clone()));
         }
         for node in reach.iter() {
             let accept = Step::Accept(next.clone());
@@ -230,7 +223,7 @@ impl<D: Content + 'static> Majority<D> {
                         Step::Accepted
                     }
                 };
-                cx.persist(ledger.clone());
+                cx.persist(Sole(ledger.clone()));
                 answer
             }
         };
@@ -310,7 +303,7 @@ impl<D: Content + 'static> Protocol for Majority<D> {
     type Timer = Retry;
     type Command = Proposal<D>;
     type Event = Charter<D>;
-    type Stable = Ledger<D>;
+    type Stable = Sole<Ledger<D>>;
 
     fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
 

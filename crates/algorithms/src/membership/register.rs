@@ -5,7 +5,7 @@
 //! of failure, by design: while it is down nothing is decided. It persists what it holds. Any part of the group that reaches it may go on, so a
 //! group that is cut in two goes on where it is asked first.
 
-use quorate_core::{Ctx, Message, NodeId, Protocol, Refusal};
+use quorate_core::{Ctx, Message, NodeId, Protocol, Refusal, Sole};
 
 use super::majority::Retry;
 use super::{Authority, Charter, Content, Proposal};
@@ -50,7 +50,7 @@ impl<D: Content + 'static> Protocol for Register<D> {
     type Timer = Retry;
     type Command = Proposal<D>;
     type Event = Charter<D>;
-    type Stable = Charter<D>;
+    type Stable = Sole<Charter<D>>;
 
     fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
 
@@ -63,7 +63,7 @@ impl<D: Content + 'static> Protocol for Register<D> {
         match msg {
             RegisterMsg::Propose(next) if cx.me() == self.home => {
                 if next.id.0 == self.held.id.0 + 1 {
-                    cx.persist(next.clone());
+                    cx.persist(Sole(next.clone()));
                     self.held = next;
                 }
                 cx.send(from, RegisterMsg::Decided(self.held.clone()));

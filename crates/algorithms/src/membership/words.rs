@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use quorate_core::{Durable, Message, NodeId, NodeSet, ViewId};
+use quorate_core::{Message, NodeId, NodeSet, ViewId};
 
 use super::Terms;
 
@@ -74,13 +74,6 @@ pub struct Charter<D> {
     pub departed: NodeSet,
     /// What was agreed about the view before; nothing for the first one.
     pub agreed: Option<D>,
-}
-
-/// An authority keeps one record.
-impl<D: super::Content> Durable for Charter<D> {
-    type Key = ();
-
-    fn key(&self) {}
 }
 
 impl<D> Charter<D> {

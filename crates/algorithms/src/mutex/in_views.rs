@@ -142,7 +142,7 @@ impl<A: Solution<Family = Mutex>> Solution for InViews<A> {
         let inside = life.is_first() && setup.holder == Some(me);
         let pace = Pace::default();
         let founding = Founding { me, boot: life, everybody, founders, pace: Some(pace) };
-        let authority = Majority::new(Some(pace.patience), kept.get(&()).cloned());
+        let authority = Majority::new(Some(pace.patience), kept.sole().cloned());
         Self::new(founding, authority, Lock::new(given, inside))
     }
 }

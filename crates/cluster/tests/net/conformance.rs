@@ -6,12 +6,13 @@ use quorate_algorithms::election::{self, Criterion, Election, Initiators};
 use quorate_algorithms::group::{self, Group, Pattern, Senders};
 use quorate_algorithms::mutex::{self, Load, Mutex, Users};
 use quorate_algorithms::{Catalogued, Portable};
+use quorate_cluster::{Audience, Config, Ends, Local, Plan};
 use quorate_core::{
     Fact, Meta, Monitor, NodeId, NodeSet, Options, Protocol, Scene, Shape, Solution, Span, System,
-    Time, Topology, Wait, Workload,
+    Time, Topology, Workload,
 };
 use quorate_sim::{Crash, Faults, Network, Observer, World};
-use tokio::time::{Duration, Instant, sleep_until};
+use tokio::time::Duration;
 
 use crate::party;
 
@@ -76,62 +77,39 @@ where
     notes.0
 }
 
-/// The second arm. A command is noted before it is given and an event after it was told, so that
-/// whoever leaves has left before anybody can be let in because of it.
-async fn over_sockets<A, W>(scene: &Scene<A>, mut users: W) -> Facts<A>
+impl<C: Clone, E: Clone> Audience<C, E> for Notes<C, E> {
+    fn fact(&mut self, now: Time, at: NodeId, fact: Fact<'_, C, E>) {
+        Observer::fact(self, now, at, fact);
+    }
+}
+
+/// The second arm.
+async fn over_sockets<A, W>(scene: &Scene<A>, users: W) -> Facts<A>
 where
     A: Solution,
     A::Msg: Portable,
     W: Workload<A::Command, A::Event>,
 {
-    let (drivers, mut events) = party::start_joint(scene).await;
-    let epoch = Instant::now();
-    let mut due = vec![None; scene.count()];
-    let mut monitor = scene.monitor();
-    let mut facts: Facts<A> = Vec::new();
-    loop {
-        for node in NodeId::first(scene.count()) {
-            match users.next(node) {
-                Some((_, wait)) => due[node.index()].get_or_insert(moment(epoch, wait)),
-                None => continue,
-            };
-        }
-        let acts = NodeId::first(scene.count()).filter_map(|node| Some((due[node.index()]?, node)));
-        let next = acts.min();
-        if next.is_none() && monitor.settle().is_ok() {
-            break;
-        }
-        let (at, actor) = next.unzip();
-        tokio::select! {
-            biased;
-            Some((node, event)) = events.recv() => {
-                monitor.observe(node, Fact::Event(&event)).expect("no monitor objects");
-                users.told(node, &event);
-                facts.push((node, Said::Event(event)));
-            }
-            () = sleep_until(at.unwrap_or(epoch)), if at.is_some() => {
-                let node = actor.expect("whoever is due is somebody");
-                due[node.index()] = None;
-                let Some((command, _)) = users.next(node) else { continue };
-                monitor.observe(node, Fact::Command(&command)).expect("no monitor objects");
-                users.gave(node, &command);
-                facts.push((node, Said::Command(command.clone())));
-                drivers[node.index()].command(command).await.expect("no command is refused");
-            }
-        }
-    }
-    for driver in drivers {
-        driver.shutdown().await;
-    }
-    facts
+    watched(scene, users, &Plan::default()).await
 }
 
-fn moment(epoch: Instant, wait: Wait) -> Instant {
-    let nanos = |span: Span| Duration::from_nanos(span.0);
-    match wait {
-        Wait::For(span) | Wait::Exponential(span) => Instant::now() + nanos(span),
-        Wait::Until(span) => epoch + nanos(span),
-    }
+/// Runs a plan over sockets, until the monitor is content.
+async fn watched<A, W>(scene: &Scene<A>, users: W, plan: &Plan) -> Facts<A>
+where
+    A: Solution,
+    A::Msg: Portable,
+    W: Workload<A::Command, A::Event>,
+{
+    let plan = Plan { ends: Ends::Content, until: party::PATIENCE, ..plan.clone() };
+    let config = Config { seed: Some(1), ..Config::default() };
+    let mut crew = Local::new(scene, config).expect("there are ports");
+    let mut notes = Notes(Vec::new());
+    let outcome = quorate_cluster::run(scene, users, &plan, &mut crew, &mut notes).await;
+    let outcome = outcome.expect("all nodes run");
+    assert_eq!(outcome.violations().next(), None, "{:?}", notes.0);
+    assert!(outcome.quiet && outcome.refused == 0, "{outcome:?}");
+    assert_eq!(crew.casualties().await, []);
+    notes.0
 }
 
 /// A topology that the algorithm can run on.
@@ -273,36 +251,20 @@ impl Notice {
         world.start();
         world.run(u64::MAX, Time::ZERO + Span::units(1_000));
         assert!(world.finish().0.holds(), "{}", meta.name);
-        party::run(notice_over_sockets(&scene, victim));
-    }
-}
-
-/// Ends when everybody alive suspects the victim and nobody else.
-async fn notice_over_sockets<A>(scene: &Scene<A>, victim: NodeId)
-where
-    A: Solution<Family = Detector>,
-    A::Msg: Portable,
-{
-    let (mut drivers, mut events) = party::start_joint(scene).await;
-    let mut monitor = scene.monitor();
-    drivers.remove(victim.index()).shutdown().await;
-    monitor.observe(victim, Fact::Crashed).expect("no monitor objects");
-    let mut suspected = NodeSet::new();
-    while monitor.settle().is_err() || suspected.len() < drivers.len() {
-        let (node, event) = events.recv().await.expect("somebody is alive");
-        // What the victim said before its end is not asked for.
-        if node == victim {
-            continue;
+        let crashes = vec![(victim, Duration::from_millis(50))];
+        let plan = Plan { crashes, ..Plan::default() };
+        let facts = party::run(watched(&scene, Listeners, &plan));
+        for survivor in NodeId::first(count).filter(|&node| node != victim) {
+            let mut words = facts.iter().rev().filter_map(|(node, said)| match said {
+                Said::Event(event) if *node == survivor => Some(*event),
+                _ => None,
+            });
+            let about = |event: &detector::Event| match event {
+                detector::Event::Suspect(peer) | detector::Event::Trust(peer) => *peer == victim,
+            };
+            let last = words.find(about);
+            assert_eq!(last, Some(detector::Event::Suspect(victim)), "{}", meta.name);
         }
-        monitor.observe(node, Fact::Event(&event)).expect("no monitor objects");
-        match event {
-            detector::Event::Suspect(peer) if peer == victim => suspected.insert(node),
-            detector::Event::Trust(peer) if peer == victim => suspected.remove(node),
-            detector::Event::Suspect(_) | detector::Event::Trust(_) => continue,
-        };
-    }
-    for driver in drivers {
-        driver.shutdown().await;
     }
 }
 

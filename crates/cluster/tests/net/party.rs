@@ -8,11 +8,10 @@ use quorate_core::{NodeId, Scene, Solution};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// No test takes longer, or it has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a test on a runtime of its own, with a limit.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
@@ -63,25 +62,4 @@ where
         drivers.push(Driver::start(scene, me, listener, &members, config(me)).await.unwrap());
     }
     drivers
-}
-
-/// Events of all nodes, in an order that does not contradict cause and effect.
-pub(crate) type Joint<A> = mpsc::UnboundedReceiver<(NodeId, <A as quorate_core::Protocol>::Event)>;
-
-/// All nodes of a scene, with their events in one stream.
-pub(crate) async fn start_joint<A>(scene: &Scene<A>) -> (Vec<Driver<A>>, Joint<A>)
-where
-    A: Solution,
-    A::Msg: Serialize + DeserializeOwned,
-{
-    let (listeners, members) = listeners(scene.count()).await;
-    let (events, joint) = mpsc::unbounded_channel();
-    let mut drivers = Vec::new();
-    for (me, listener) in NodeId::first(scene.count()).zip(listeners) {
-        let events = events.clone();
-        let config = Config { seed: Some(1), ..Config::default() };
-        let driver = Driver::start_joint(scene, me, listener, &members, config, events).await;
-        drivers.push(driver.unwrap());
-    }
-    (drivers, joint)
 }

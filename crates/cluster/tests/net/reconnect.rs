@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use quorate_cluster::{Config, Driver, Member, PeerState};
-use quorate_core::NodeId;
+use quorate_core::{Life, NodeId};
 use tokio::time::timeout;
 
 use crate::party::{self, listener, node};
@@ -89,8 +89,8 @@ fn a_peer_that_starts_again_starts_a_new_session() {
         to_two.point_to(addr);
         let one_at = [Member { id: node(1), addr: to_one.addr }];
         let scene = tally::scene(2);
-        let reborn = Config { life: quorate_core::Life(1), ..eager() };
-        let mut two = Driver::start(&scene, node(2), again, &one_at, reborn).await.unwrap();
+        let next = Config { life: Life::FIRST.next(), ..eager() };
+        let mut two = Driver::start(&scene, node(2), again, &one_at, next).await.unwrap();
         two.command(Command::Say(10)).await.unwrap();
         hear(&mut one, node(2), 10).await;
         // What the first one writes before it sees the end of the old session is lost with it.

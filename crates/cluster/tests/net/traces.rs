@@ -19,7 +19,7 @@ async fn run() -> Vec<Record> {
     let scene: Scene<RicartAgrawala> = Scene::new(Topology::complete(NODES), Setup::new(NODES), ());
     let (trace, mut records) = mpsc::unbounded_channel();
     let epoch = Some(Instant::now());
-    let config = |_| Config { trace: Some(trace.clone()), epoch, ..Config::default() };
+    let config = |_| Config { trace: Some(trace.clone().into()), epoch, ..Config::default() };
     let drivers = party::start(&scene, config).await;
     drop(trace);
     let users = drivers.into_iter().map(|mut driver| {
