@@ -159,11 +159,20 @@ pub trait Listed: Study {
     fn figures_in(measured: Measured) -> Option<Self::Figures>;
 }
 
+/// Runs a simulation.
+type Simulation = fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>;
+/// Runs a spec over a real network.
+type LiveRun = fn(&Spec, &Place, Watch<'_>) -> Result<(Report, Measured), BadInput>;
+/// Explores every interleaving.
+type Exploration = fn(&Spec, &Plan, &mut dyn FnMut(&Progress)) -> Result<Explored, BadInput>;
+/// Judges a trace of one of our algorithms.
+type Judgement = fn(&Spec, &TraceFile) -> Result<Result<Verified, BadTrace>, BadInput>;
+
 /// An algorithm by name.
 pub(crate) struct Entry {
     pub(crate) meta: &'static Meta,
     /// Simulates it on the bare network.
-    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>,
+    pub(crate) simulate: Simulation,
 }
 
 /// A family by name: what can be done with all of its algorithms, over all of their layers.
@@ -176,12 +185,12 @@ pub(crate) struct Problem {
     /// What a check is given if nothing is said.
     small: fn() -> FamilySpec,
     pub(crate) entries: Vec<Entry>,
-    pub(crate) simulate: fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>,
-    pub(crate) net: fn(&Spec, &Place, Watch<'_>) -> Result<(Report, Measured), BadInput>,
+    pub(crate) simulate: Simulation,
+    pub(crate) net: LiveRun,
     pub(crate) net_node: fn(&Spec, net::Birth) -> std::io::Result<()>,
-    pub(crate) explore: fn(&Spec, &Plan, &mut dyn FnMut(&Progress)) -> Result<Explored, BadInput>,
+    pub(crate) explore: Exploration,
     pub(crate) replay: fn(&Spec, &[Record]) -> Result<Replayed, BadInput>,
-    pub(crate) judge_ours: fn(&Spec, &TraceFile) -> Result<Result<Verified, BadTrace>, BadInput>,
+    pub(crate) judge_ours: Judgement,
     pub(crate) judge_theirs: fn(&TraceFile) -> Result<Verified, BadTrace>,
     pub(crate) traits: fn(&Spec) -> Result<Traits, BadInput>,
     sight: Sight,

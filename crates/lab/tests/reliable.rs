@@ -47,7 +47,7 @@ fn run(spec: &Spec) -> Simulated {
 fn every_algorithm_holds_over_reliable_links() {
     // Detectors listen for silence: to have a late beat sent again is of no use to them.
     let promises = |meta: &&Meta| meta.name != DEADLOCKS && meta.family() != "detector";
-    for meta in catalogue().into_iter().filter(promises) {
+    for meta in catalogue().filter(promises) {
         let mut resent = 0;
         for seed in 0..RUNS_EACH {
             let spec = draw(meta, Over::reliable(), seed);
