@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // A test may fail anywhere; helpers of tests are tests.
 
 mod conformance;
+mod faults;
 mod malformed;
 mod party;
 mod proxy;
