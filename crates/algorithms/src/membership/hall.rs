@@ -26,6 +26,8 @@ pub struct Hall<T: Tenant> {
     pub(super) lives: Lives,
     /// I have answered a FLUSH, or sent one, in this view.
     pub(super) stopped: bool,
+    /// I was the coordinator when this view began.
+    pub(super) presides: bool,
     /// How many changes I have coordinated in this view.
     pub(super) rounds: u32,
     /// The change that I coordinate.
@@ -120,6 +122,7 @@ impl<T: Tenant> Hall<T> {
             view: Arc::new(recalled.unwrap_or_else(|| Charter::founding(founders))),
             lives: Lives::new(me, everybody),
             stopped: false,
+            presides: standing == Standing::Member && founders.iter().next() == Some(me),
             rounds: 0,
             lead: None,
             authority,
