@@ -1,5 +1,6 @@
 //! The hall: one membership, and a tenant that lives in its views.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -238,7 +239,7 @@ impl<T: Tenant> Hall<T> {
         run: impl FnOnce(&mut Deciding<T>, &mut Ctx<'_, Deciding<T>>),
     ) {
         let mut decided = Vec::new();
-        let wrap = |msg| Msg::Membership(Notice::Authority(msg));
+        let wrap = |msg| Msg::Membership(Box::new(Notice::Authority(msg)));
         let mut map = |effect: Effect<Deciding<T>>| {
             Some(match effect {
                 Effect::Send { to, msg } => Effect::Send { to, msg: wrap(msg) },
@@ -266,13 +267,13 @@ impl<T: Tenant> Hall<T> {
     }
 
     pub(super) fn send(&self, cx: &mut Ctx<'_, Self>, to: NodeId, notice: Notice<T::Terms>) {
-        cx.send(to, Msg::Membership(notice));
+        cx.send(to, Msg::Membership(Box::new(notice)));
     }
 
     /// Sends to all of them, if there is anybody.
     pub(super) fn multicast(&self, cx: &mut Ctx<'_, Self>, to: NodeSet, notice: Notice<T::Terms>) {
         if !to.is_empty() {
-            cx.multicast(to, Msg::Membership(notice));
+            cx.multicast(to, Msg::Membership(Box::new(notice)));
         }
     }
 
@@ -413,7 +414,7 @@ impl<T: Tenant> Protocol for Hall<T> {
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Self::Msg) {
         match msg {
-            Msg::Membership(notice) => self.on_notice(cx, from, notice),
+            Msg::Membership(notice) => self.on_notice(cx, from, *notice),
             Msg::Inside { view, msg } => self.on_inside(cx, from, view, msg),
         }
         self.end_step(cx);
