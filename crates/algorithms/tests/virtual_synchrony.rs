@@ -111,7 +111,9 @@ impl Schedule {
         let stay = self.members - self.leaves.len();
         let few = self.mishaps.crashes.len() * 2 < stay;
         let whole = self.mishaps.cuts.is_empty();
-        self.goes_on == GoesOn::EveryPart || whole && few || self.mishaps.all_recover()
+        // If the last member leaves, the group is over.
+        let all = self.mishaps.all_recover() && self.leaves.is_empty();
+        self.goes_on == GoesOn::EveryPart || whole && few || all
     }
 
     fn play<A: Algorithm<Family = Group>>(

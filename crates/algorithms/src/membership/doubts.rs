@@ -44,14 +44,13 @@ impl<T: Tenant> Hall<T> {
         }
     }
 
-    /// Sets the timer, if a member of the view is taken for dead and the others do not know. While
-    /// the view changes, everybody is asked anyway.
+    /// Sets the timer, if a member of the view is taken for dead and the others do not know. Whoever
+    /// is in a later view then shows it.
     pub(super) fn watch(&mut self, cx: &mut Ctx<'_, Self>) {
         let lives = &self.lives;
         let quiet = |node: NodeId| lives.down.contains(node) && !lives.unreached.contains(node);
         let seated = matches!(self.standing, Standing::Member | Standing::Waiting);
-        let due =
-            seated && !self.stopped && self.view.members.iter().any(|member| quiet(member.node));
+        let due = seated && self.view.members.iter().any(|member| quiet(member.node));
         match self.pace.filter(|_| due) {
             Some(pace) if !self.doubting => {
                 self.doubting = true;

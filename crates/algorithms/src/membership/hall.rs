@@ -1,5 +1,6 @@
 //! The hall: one membership, and a tenant that lives in its views.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -24,6 +25,8 @@ pub struct Hall<T: Tenant> {
     pub(super) lives: Lives,
     /// I have answered a FLUSH, or sent one, in this view.
     pub(super) stopped: bool,
+    /// I was the coordinator when this view began.
+    pub(super) presides: bool,
     /// How many changes I have coordinated in this view.
     pub(super) rounds: u32,
     /// The change that I coordinate.
@@ -118,6 +121,7 @@ impl<T: Tenant> Hall<T> {
             view: Arc::new(recalled.unwrap_or_else(|| Charter::founding(founders))),
             lives: Lives::new(me, everybody),
             stopped: false,
+            presides: standing == Standing::Member && founders.iter().next() == Some(me),
             rounds: 0,
             lead: None,
             authority,
@@ -233,7 +237,7 @@ impl<T: Tenant> Hall<T> {
         run: impl FnOnce(&mut Deciding<T>, &mut Ctx<'_, Deciding<T>>),
     ) {
         let mut decided = Vec::new();
-        let wrap = |msg| Msg::Membership(Notice::Authority(msg));
+        let wrap = |msg| Msg::Membership(Box::new(Notice::Authority(msg)));
         let mut map = |effect: Effect<Deciding<T>>| {
             Some(match effect {
                 Effect::Send { to, msg } => Effect::Send { to, msg: wrap(msg) },
@@ -261,13 +265,13 @@ impl<T: Tenant> Hall<T> {
     }
 
     pub(super) fn send(&self, cx: &mut Ctx<'_, Self>, to: NodeId, notice: Notice<T::Terms>) {
-        cx.send(to, Msg::Membership(notice));
+        cx.send(to, Msg::Membership(Box::new(notice)));
     }
 
     /// Sends to all of them, if there is anybody.
     pub(super) fn multicast(&self, cx: &mut Ctx<'_, Self>, to: NodeSet, notice: Notice<T::Terms>) {
         if !to.is_empty() {
-            cx.multicast(to, Msg::Membership(notice));
+            cx.multicast(to, Msg::Membership(Box::new(notice)));
         }
     }
 
@@ -406,7 +410,7 @@ impl<T: Tenant> Protocol for Hall<T> {
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Self::Msg) {
         match msg {
-            Msg::Membership(notice) => self.on_notice(cx, from, notice),
+            Msg::Membership(notice) => self.on_notice(cx, from, *notice),
             Msg::Inside { view, msg } => self.on_inside(cx, from, view, msg),
         }
         self.end_step(cx);

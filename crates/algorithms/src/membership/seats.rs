@@ -145,7 +145,6 @@ impl<T: Tenant> Hall<T> {
         doors: Doors,
     ) {
         cx.trace("install", &[("view", view.id.0), ("members", view.members.len() as u64)]);
-        let announced = self.lead.is_some() || self.anew.is_some();
         self.standing = Standing::Member;
         self.move_to(view);
         self.stopped = doors == Doors::Shut;
@@ -155,13 +154,16 @@ impl<T: Tenant> Hall<T> {
             self.inside(cx, T::open);
         }
         self.read_early(cx);
-        if !announced && self.coordinator() == Some(self.me) {
+        let presides = self.coordinator() == Some(self.me);
+        let presided = core::mem::replace(&mut self.presides, presides);
+        if presides && !presided {
             self.show_to_left_out(cx);
         }
         self.settle(cx);
     }
 
-    /// Shows the view to those who were left out, perhaps by a coordinator that could not tell them.
+    /// Shows the view to those who were left out under another coordinator, which may not have told
+    /// them.
     fn show_to_left_out(&self, cx: &mut Ctx<'_, Self>) {
         let Lives { over, down, joiners, .. } = &self.lives;
         let knows = |node: NodeId| {
@@ -237,7 +239,7 @@ impl<T: Tenant> Hall<T> {
 
     fn retire(&mut self, cx: &mut Ctx<'_, Self>, exit: Exit<'_, T>) {
         self.inside(cx, |tenant, cx| tenant.retire(cx, exit));
-        (self.members, self.leaving) = (Arc::new([]), false);
+        (self.members, self.leaving, self.presides) = (Arc::new([]), false, false);
     }
 
     /// Nobody is left who could tell this node the state: it starts over.

@@ -1,5 +1,6 @@
 //! What members of a hall are, and what they say.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -137,8 +138,8 @@ impl<D> Charter<D> {
     serde(bound(serialize = "M: serde::Serialize", deserialize = "M: serde::Deserialize<'de>"))
 )]
 pub enum Msg<K: Terms, M> {
-    /// About the views.
-    Membership(Notice<K>),
+    /// About the views. These are rare and large, and would make all others large.
+    Membership(Box<Notice<K>>),
     /// Of the tenant, which names members by rank.
     Inside {
         /// In which view.
@@ -224,18 +225,26 @@ pub const KINDS: [&str; 10] =
 impl<K: Terms, M: Message> Message for Msg<K, M> {
     fn kind(&self) -> &'static str {
         match self {
-            Self::Membership(Notice::Join(_)) => "JOIN",
-            Self::Membership(Notice::Leave(_)) => "LEAVE",
-            Self::Membership(Notice::Flush { .. }) => "FLUSH",
-            Self::Membership(Notice::FlushOk { .. }) => "FLUSH-OK",
-            Self::Membership(Notice::Report { .. }) => "REPORT",
-            Self::Membership(Notice::View { .. }) => "VIEW",
-            Self::Membership(Notice::State { .. }) => "STATE",
-            Self::Membership(Notice::Doubt { .. }) => "DOUBT",
-            Self::Membership(Notice::Out(_)) => "OUT",
-            Self::Membership(Notice::Gone(_)) => "GONE",
-            Self::Membership(Notice::Authority(msg)) => msg.kind(),
+            Self::Membership(notice) => notice.kind(),
             Self::Inside { msg, .. } => msg.kind(),
+        }
+    }
+}
+
+impl<K: Terms> Notice<K> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Join(_) => "JOIN",
+            Self::Leave(_) => "LEAVE",
+            Self::Flush { .. } => "FLUSH",
+            Self::FlushOk { .. } => "FLUSH-OK",
+            Self::Report { .. } => "REPORT",
+            Self::View { .. } => "VIEW",
+            Self::State { .. } => "STATE",
+            Self::Doubt { .. } => "DOUBT",
+            Self::Gone(_) => "GONE",
+            Self::Out(_) => "OUT",
+            Self::Authority(msg) => msg.kind(),
         }
     }
 }

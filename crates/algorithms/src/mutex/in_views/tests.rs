@@ -1,5 +1,6 @@
 //! Crashes, hand-made and exhaustive, of algorithms in views.
 
+use std::boxed::Box;
 use std::string::String;
 use std::vec::Vec;
 
@@ -118,7 +119,7 @@ fn an_excluded_holder_is_told_and_a_wish_waits_for_the_seat() {
     };
     let view = |view, state| Input::Message {
         from: node(1),
-        msg: Msg::Membership(Notice::View { view, state }),
+        msg: Msg::Membership(Box::new(Notice::View { view, state })),
     };
     let told = |effects: Vec<String>| {
         effects.into_iter().map(|text| text.split([' ', '{']).next().unwrap().into()).collect()
