@@ -27,6 +27,8 @@ Examples:
   quorate check mutex/ricart-agrawala --requests 2        try every interleaving
   quorate check election/bully --svg two-leaders.svg      draw the counterexample
   quorate quorum compare --nodes 13                       quorum systems side by side
+  quorate net mutex/raymond --over views --crash 1@20     the same over real sockets
+  quorate new my-protocol                                 a crate with a protocol of your own
 
 Exit codes: 0 all holds, 1 something was violated, 2 bad input.";
 
@@ -116,6 +118,8 @@ pub(crate) enum Task {
     /// Judge a trace by what its family demands, also one of your own system
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArguments),
+    /// Write a crate with a protocol of your own, simulated and checked
+    New(crate::new::NewArguments),
     /// Run the algorithms, compare with theory, and draw pictures
     Demo(DemoArguments),
 }

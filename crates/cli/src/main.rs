@@ -9,6 +9,7 @@ mod check;
 mod compare;
 mod demo;
 mod net;
+mod new;
 mod output;
 mod quorum;
 mod replay;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Task::Sim(arguments) => sim::run(&arguments, given),
         Task::Net(arguments) => net::run(&arguments, given),
         Task::NetNode => net::run_node(),
+        Task::New(arguments) => new::run(&arguments),
         Task::Check(arguments) => check::run(&arguments, given),
         Task::Compare(arguments) => compare::run(&arguments),
         Task::Quorum(arguments) => quorum::run(&arguments),

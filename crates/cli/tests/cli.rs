@@ -713,3 +713,21 @@ mutex, 2 nodes, 2 records, 4 events
         assert!(text.starts_with(complaint), "{text}");
     }
 }
+
+/// The crate is what the guide describes: cargo builds it, and its check holds.
+#[test]
+fn a_new_crate_compiles_and_runs_its_check() {
+    let folder = folder("new");
+    let written = quorate(&folder, &["new", "my-protocol"]);
+    assert_eq!(code(&written), 0);
+    let mut cargo = Command::new(env!("CARGO"));
+    let manifest = folder.join("my-protocol/Cargo.toml");
+    cargo.args(["run", "--quiet", "--offline", "--manifest-path"]).arg(manifest);
+    let output = cargo.env_remove("CARGO_TARGET_DIR").output().expect("cargo runs");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(printed.contains("every interleaving:"), "{printed}");
+    let again = quorate(&folder, &["new", "my-protocol"]);
+    assert_eq!(code(&again), 2);
+    assert_eq!(code(&quorate(&folder, &["new", "1st"])), 2);
+}

@@ -20,6 +20,7 @@ mod id;
 mod meta;
 mod monitor;
 mod options;
+mod own;
 mod protocol;
 mod scene;
 mod time;
@@ -38,6 +39,7 @@ pub use id::{NodeId, NodeSet, PerNode};
 pub use meta::{Channels, Cost, Meta, Paper, Shape, Timing};
 pub use monitor::{Fact, Monitor, Violation};
 pub use options::{BadOption, OptionSpec, Options};
+pub use own::{Observe, Safety, Wishes};
 pub use protocol::{
     Choices, Ctx, Effect, Input, Liveness, Message, Protocol, Refusal, Sink, Timed, Wrap,
 };
