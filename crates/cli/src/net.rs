@@ -58,8 +58,14 @@ pub(crate) fn in_help(command: Command) -> Command {
         net.mut_args(|arg| {
             let refused = REFUSED.contains(&arg.get_id().as_str());
             let help = match arg.get_id().as_str() {
-                "detect" => Some("A failure detector: who has been out of reach for so long is down [default: none; 100 over views without a detector]"),
-                "until" => Some("Stop at this time [default: when nothing happens any more, 10000 at the latest; 1000 for detectors]"),
+                "detect" => Some(
+                    "A failure detector: who has been out of reach for so long is down \
+                     [default: none; 100 over views without a detector]",
+                ),
+                "until" => Some(
+                    "Stop at this time [default: when nothing happens any more, \
+                     10000 at the latest; 1000 for detectors]",
+                ),
                 _ => None,
             };
             let arg = if refused { arg.hide(true) } else { arg };
