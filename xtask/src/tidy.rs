@@ -8,9 +8,6 @@ use crate::docs;
 use crate::source::{File, Tree};
 use algorithm::Anatomy;
 
-/// The most lines of a file below `crates`.
-const LINES_MAX: usize = 700;
-
 /// What stands nowhere: each with the reason. Written in two parts so as not to find itself.
 const NOWHERE: &[(&str, &str)] = &[
     (concat!("#[ig", "nore"), "a test that is not run proves nothing"),
@@ -46,10 +43,13 @@ pub(crate) fn check(tree: &Tree) -> Result<String, String> {
     for file in &algorithms {
         let catalogue: Vec<&str> = docs::catalogue().map(|meta| meta.name).collect();
         faults.extend(Anatomy::of(file).faults(&catalogue));
+        faults.extend(algorithm::timing_faults(file, &tree.rust));
         if let Some(scenarios) = &tree.scenarios {
             faults.extend(algorithm::steps_without_scenario(file, &tree.rust, scenarios));
         }
     }
+    let unlisted = tree.rust.iter().filter(|file| algorithm::is_unlisted(file));
+    faults.extend(unlisted.flat_map(algorithm::unlisted_faults));
     faults.sort();
     if faults.is_empty() {
         let scenarios = match &tree.scenarios {
@@ -73,11 +73,6 @@ fn general(file: &File) -> Vec<Fault> {
     if !file.text.starts_with("//! ") {
         let text = "it does not begin with `//!` and a sentence on what it is for";
         faults.push(Fault::new(file, 1, text));
-    }
-    let lines = file.text.lines().count();
-    if file.path.starts_with("crates/") && lines > LINES_MAX {
-        let text = format!("{lines} lines are more than {LINES_MAX}: cut it by ideas");
-        faults.push(Fault::new(file, LINES_MAX + 1, text));
     }
     let tests_begin = tests_begin(file);
     for (index, line) in file.text.lines().enumerate() {
@@ -145,11 +140,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_begins_with_its_purpose_and_ends_before_it_is_too_long() {
-        assert!(general(&file("crates/a/src/lib.rs", "//! A.\n")).is_empty());
-        let long = format!("use b;\n{}", "\n".repeat(LINES_MAX));
-        let faults = general(&file("crates/a/src/lib.rs", &long));
-        assert_eq!(faults.iter().map(|fault| fault.line).collect::<Vec<_>>(), [1, LINES_MAX + 1]);
+    fn a_file_begins_with_its_purpose() {
+        assert!(
+            general(&file(
+                "crates/a/src/lib.rs",
+                "//! A.
+"
+            ))
+            .is_empty()
+        );
+        let faults = general(&file(
+            "crates/a/src/lib.rs",
+            "use b;
+",
+        ));
+        assert_eq!(faults.iter().map(|fault| fault.line).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The rules for files of algorithms: the header, the length, time, the catalogue, step names.
+//! The rules for files of algorithms, of wrappers and of parts: the header, time, the catalogue, step
+//! names.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,6 @@ use crate::source::File;
 
 /// Where algorithms stand: below this, in a folder per family.
 const PLACE: &str = "crates/algorithms/src/";
-/// The most lines before the tests.
-const LINES_MAX: usize = 400;
 /// The headings of the header, in their order.
 const HEADINGS: [&str; 10] = [
     "Idea",
@@ -26,9 +25,43 @@ const HEADINGS: [&str; 10] = [
 /// Is this the file of an algorithm, and not a part of one or something else in its family?
 pub(super) fn is_one(file: &File) -> bool {
     let inner = file.path.strip_prefix(PLACE).unwrap_or("");
-    // A wrapper takes over what is said of the algorithm that it wraps.
-    let wraps = file.text.contains("..A::META");
-    inner.matches('/').count() == 1 && file.text.contains("const META: Meta") && !wraps
+    inner.matches('/').count() == 1 && file.text.contains("const META: Meta")
+}
+
+/// Is this the file of a wrapper or of a part: of a protocol that no catalogue lists?
+pub(super) fn is_unlisted(file: &File) -> bool {
+    let body = file.text.lines().take(tests_begin(file));
+    let of_protocol = |line: &str| {
+        line.starts_with("impl")
+            && (line.contains(" Protocol for ") || line.contains(" Solution for "))
+    };
+    file.path.starts_with(PLACE) && !is_one(file) && body.into_iter().any(of_protocol)
+}
+
+/// A wrapper and a part say in a sentence what they are.
+pub(super) fn unlisted_faults(file: &File) -> Vec<Fault> {
+    let anatomy = Anatomy::of(file);
+    if anatomy.opens_well() {
+        return Vec::new();
+    }
+    vec![Fault::new(
+        file,
+        1,
+        "the header does not open with what the wrapper or part is, and a full stop",
+    )]
+}
+
+/// Who reads a clock, in its file or in its folder, says so; and who says so reads one.
+pub(super) fn timing_faults(file: &File, rust: &[File]) -> Vec<Fault> {
+    let folder = format!("{}/", file.path.trim_end_matches(".rs"));
+    let mut parts =
+        rust.iter().filter(|part| part.path == file.path || part.path.starts_with(&folder));
+    let timed = parts.any(|part| part.text.contains("impl Timed for"));
+    let says = file.text.contains("timing: Timing::Timed,");
+    if timed == says {
+        return Vec::new();
+    }
+    vec![Fault::new(file, 1, "`impl Timed for` and `timing: Timing::Timed` go together")]
 }
 
 /// A file of an algorithm, taken apart.
@@ -36,38 +69,32 @@ pub(super) struct Anatomy<'a> {
     file: &'a File,
     /// The lines of the header without their `//!`.
     header: Vec<&'a str>,
-    /// The lines before the tests.
-    body: Vec<&'a str>,
 }
 
 impl<'a> Anatomy<'a> {
     pub(super) fn of(file: &'a File) -> Self {
         let header = file.text.lines().map_while(|line| line.strip_prefix("//!"));
         let header = header.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-        let body = file.text.lines().take(tests_begin(file)).collect();
-        Self { file, header, body }
+        Self { file, header }
     }
 
     /// What is broken.
     pub(super) fn faults(&self, catalogue: &[&str]) -> Vec<Fault> {
         let mut faults = self.header_faults();
         faults.extend(self.name_faults(catalogue));
-        if self.body.len() > LINES_MAX {
-            let text = format!(
-                "{} lines before the tests are more than {LINES_MAX}: move a part to {}/",
-                self.body.len(),
-                self.file.path.trim_end_matches(".rs")
-            );
-            faults.push(Fault::new(self.file, LINES_MAX + 1, text));
-        }
-        let timed = self.body.iter().any(|line| line.trim() == "timing: Timing::Timed,");
-        for (index, line) in self.body.iter().enumerate() {
-            if line.contains("cx.now()") && !timed {
-                let text = "only an algorithm with `timing: Timing::Timed` reads the time";
-                faults.push(Fault::new(self.file, index + 1, text));
-            }
-        }
         faults
+    }
+
+    /// What stands before the first heading.
+    fn opening(&self) -> String {
+        let before = self.header.iter().take_while(|line| !line.starts_with("# "));
+        let lines: Vec<&str> = before.copied().collect();
+        lines.join("\n").trim().to_owned()
+    }
+
+    fn opens_well(&self) -> bool {
+        let opening = self.opening();
+        opening.split("\n\n").next().is_some_and(|first| first.ends_with(['.', ':']))
     }
 
     fn header_faults(&self) -> Vec<Fault> {
@@ -80,10 +107,7 @@ impl<'a> Anatomy<'a> {
                 found.push((index, heading));
             }
         }
-        let first = found.first().map_or(self.header.len(), |&(index, _)| index);
-        let opening = self.header[..first].join("\n");
-        let opening = opening.trim();
-        if opening.is_empty() || opening.contains("\n\n") || !opening.ends_with('.') {
+        if !self.opens_well() || self.opening().contains("\n\n") {
             let text = "the header does not open with one sentence on what the algorithm does";
             faults.push(Fault::new(self.file, 1, text));
         }
@@ -262,19 +286,38 @@ mod tests {
     }
 
     #[test]
-    fn time_is_read_only_by_the_timed() {
-        let body = "        cx.now();\n";
-        assert_eq!(faults(&file(&header(&HEADINGS), body)).len(), 1);
-        let timed = format!("        timing: Timing::Timed,\n{body}");
-        assert_eq!(faults(&file(&header(&HEADINGS), &timed)), [""; 0]);
+    fn who_reads_a_clock_says_so() {
+        let says = file(
+            &header(&HEADINGS),
+            "        timing: Timing::Timed,
+",
+        );
+        assert_eq!(timing_faults(&says, &[]).len(), 1);
+        let path = PATH.replace(".rs", "/asking.rs");
+        let part = File {
+            path,
+            text: "impl Timed for SomeName {}
+"
+            .into(),
+        };
+        assert_eq!(timing_faults(&says, &[part]), []);
     }
 
     #[test]
-    fn length_is_counted_before_the_tests() {
-        let long = "\n".repeat(LINES_MAX);
-        assert_eq!(faults(&file(&header(&HEADINGS), &long)).len(), 1);
-        let tests = format!("#[cfg(test)]\nmod tests {{\n{long}}}\n");
-        assert_eq!(faults(&file(&header(&HEADINGS), &tests)), [""; 0]);
+    fn a_part_says_what_it_is() {
+        let part = |opening: &str| File {
+            path: "crates/algorithms/src/some_part.rs".into(),
+            text: format!(
+                "{opening}
+
+impl Protocol for Part {{
+}}
+"
+            ),
+        };
+        assert!(is_unlisted(&part("//! A part.")));
+        assert_eq!(unlisted_faults(&part("//! A part.")), []);
+        assert_eq!(unlisted_faults(&part("//! a part")).len(), 1);
     }
 
     #[test]
