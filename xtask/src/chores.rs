@@ -147,6 +147,53 @@ pub(crate) fn tidy(root: &Path) -> Result<(), String> {
     step("tidy", || tidy_step(root))
 }
 
+/// What was measured last: CPU-seconds of the command's release build, and minutes of a cold `verify`
+/// on two cores.
+const BUILD_BEFORE: [(&str, f64); 2] =
+    [("release build, CPU-seconds", 354.0), ("verify, minutes", 15.0)];
+
+/// Measures what the compiler is asked to do: the release build of the command, from nothing, and all
+/// that `verify` does, from nothing, in a folder of their own.
+pub(crate) fn bench_build(root: &Path) -> Outcome {
+    let folder = root.join("target/bench-build");
+    let begin = || match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{} cannot be removed: {error}", folder.display()))
+        }
+        _ => Ok(()),
+    };
+    let cold = |words: &[&str]| {
+        let mut command = cargo(root, words);
+        command.env("CARGO_TARGET_DIR", &folder).env("CARGO_INCREMENTAL", "0");
+        command
+    };
+    begin()?;
+    let before = cpu_seconds()?;
+    run(cold(&["build", "--release", "--locked", "--quiet", "-p", "quorate-cli"]))?;
+    let build = cpu_seconds()? - before;
+    begin()?;
+    let begun = Instant::now();
+    run(cold(&["run", "--quiet", "--package", "xtask", "--", "verify"]))?;
+    let verify = begun.elapsed().as_secs_f64() / 60.0;
+    begin()?;
+    for ((what, last), now) in BUILD_BEFORE.iter().zip([build, verify]) {
+        println!("{what:<30}{now:>8.1}   before: {last:>6.1}   ratio: {:.2}", now / last);
+    }
+    Ok(())
+}
+
+/// The CPU time of all processes that this one has waited for, as the system counts it.
+fn cpu_seconds() -> Result<f64, String> {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let text = std::fs::read_to_string("/proc/self/stat")
+        .map_err(|error| format!("/proc/self/stat cannot be read: {error}"))?;
+    // After the name in brackets: state is the first field, and the times of children 14th and 15th.
+    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let ticks = |place: usize| fields.get(place).and_then(|field| field.parse::<f64>().ok());
+    let (user, system) = ticks(13).zip(ticks(14)).ok_or("/proc/self/stat has too few fields")?;
+    Ok((user + system) / TICKS_PER_SECOND)
+}
+
 /// Measures against a reference, in one run.
 pub(crate) fn bench(root: &Path, name: &str, rest: &[&str]) -> Result<(), String> {
     let words = ["run", "--quiet", "--profile", "fast", "--package", "quorate-bench", "--", name];

@@ -17,7 +17,8 @@ usage: cargo xtask CHORE
   docs           regenerates docs/algorithms.md, docs/faults.md and parts of README.md
   docs --check   says whether they are up to date
   tidy           checks the rules of STYLE.md that no compiler knows
-  bench NAME     measures against a reference: check or sim; or writes docs/states.md: states";
+  bench NAME     measures against a reference: check or sim; what building costs: build; or writes
+                 docs/states.md: states";
 
 /// What a chore comes to: a failure is told in words.
 type Outcome = Result<(), Failure>;
@@ -57,8 +58,9 @@ fn run(words: &[&str]) -> Outcome {
         ["docs"] => Ok(docs::write(&root)?),
         ["docs", "--check"] => Ok(docs::check(&root)?),
         ["tidy"] => Ok(chores::tidy(&root)?),
+        ["bench", "build"] => chores::bench_build(&root),
         ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),
-        ["bench"] => Err(Failure::Usage("bench needs a NAME: check, sim or states".into())),
+        ["bench"] => Err(Failure::Usage("bench needs a NAME: check, sim, build or states".into())),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
