@@ -101,7 +101,8 @@ where
     fn bend(&mut self, msg: &A::Msg) -> Option<A::Msg> {
         let mut bytes = postcard::to_allocvec(msg).ok()?;
         for _ in 0..=self.below(3) {
-            let at = self.below(bytes.len().max(1));
+            // The first byte only names the algorithm.
+            let at = 1 + self.below(bytes.len());
             match self.below(4) {
                 0 if at < bytes.len() => bytes[at] = self.below(256) as u8,
                 1 if at < bytes.len() => bytes[at] = bytes[at].wrapping_add(1),

@@ -12,8 +12,11 @@ pub(crate) struct Setting<'a, P: Protocol> {
     /// Does the protocol want the word of a failure detector?
     pub(crate) listens: bool,
     /// Makes the state of a node before its start: who it is, in which life, and what it kept.
-    pub(crate) boot: &'a (dyn Fn(NodeId, Life, &Kept<P::Stable>) -> P + Sync),
+    pub(crate) boot: &'a Boot<'a, P>,
 }
+
+/// Makes the state of a node before its start.
+type Boot<'a, P> = dyn Fn(NodeId, Life, &Kept<<P as Protocol>::Stable>) -> P + Sync + 'a;
 
 /// Everything that belongs to one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

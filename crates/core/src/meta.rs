@@ -93,14 +93,14 @@ impl Shape {
         }
     }
 
-    /// So many nodes linked in this shape: trees are binary, and in any graph all are linked.
+    /// So many nodes linked in this shape: trees are binary, and a tree is graph enough.
     #[must_use]
     pub fn laid_out(self, count: usize) -> Topology {
         match self {
-            Self::Complete | Self::Graph => Topology::complete(count),
+            Self::Complete => Topology::complete(count),
             Self::Ring => Topology::ring(count),
             Self::TwoWayRing => Topology::ring(count).two_way(),
-            Self::Tree => Topology::binary_tree(count),
+            Self::Tree | Self::Graph => Topology::binary_tree(count),
         }
     }
 

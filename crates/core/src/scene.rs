@@ -135,9 +135,12 @@ pub struct Own<P: Protocol, M = ()> {
     pub topology: Topology,
     /// What else there is to know of the protocol.
     pub traits: Traits,
-    boot: Arc<dyn Fn(Waking<'_, P>) -> P + Send + Sync>,
+    boot: Arc<BootOwn<P>>,
     monitor: M,
 }
+
+/// Makes the state of a node when it comes up.
+type BootOwn<P> = dyn Fn(Waking<'_, P>) -> P + Send + Sync;
 
 /// What a node of a system of one's own knows when it comes up.
 #[derive(Debug)]

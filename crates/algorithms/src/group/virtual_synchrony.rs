@@ -138,6 +138,7 @@ impl Algorithm for VirtualSynchrony {
             "LEAVE",
             "FLUSH",
             "FLUSH-OK",
+            "REPORT",
             "REPAIR",
             "REPAIR-OK",
             "PROPOSE",
@@ -148,7 +149,10 @@ impl Algorithm for VirtualSynchrony {
             "REFUSED",
             "DECIDED",
             "VIEW",
+            "STATE",
+            "DOUBT",
             "GONE",
+            "OUT",
         ],
         options: OPTIONS,
         costs: &[

@@ -43,7 +43,7 @@ impl<A: Algorithm<Family = Mutex>> Trial<A> {
     pub(crate) fn on(topology: Topology, setup: Setup) -> Self {
         let wishes = Wishes { load: Load::Heavy, times: 1, stay: Span::UNIT };
         let scene = Scene::new(topology, setup, A::Config::default());
-        testing::Trial::new(scene, wishes)
+        Self::new(scene, wishes)
     }
 
     /// This node is inside when the run begins.

@@ -275,7 +275,7 @@ fn one_crash_and_one_join_are_exhausted() {
         let (scene, users, plan) = crash_and_join(authority);
         exhaust(&scene, &users, &plan)
     });
-    assert_eq!(states, [255_949, 185_154]);
+    assert_eq!(states, [271_737, 199_714]);
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn one_crash_and_its_recovery_are_exhausted() {
     let scene = scene(3, 3, TotalBy::Sequencer, silent());
     let users = users(&scene, &[2], 1, Pattern::default());
     let plan = Plan { crashes: 1, recoveries: 1, network: Channels::Fifo, ..Plan::default() };
-    assert_eq!(exhaust(&scene, &users, &plan), 151_823);
+    assert_eq!(exhaust(&scene, &users, &plan), 763_122);
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn uniform_delivery_binds_the_dead_too() {
         let pattern = Pattern { orders: [order].into(), uniform: true, ..Pattern::default() };
         exhaust(&scene, &users(&scene, &[2], 1, pattern), &plan)
     });
-    assert_eq!(states, [511, 1_140]);
+    assert_eq!(states, [833, 1_394]);
 }
 
 #[test]
