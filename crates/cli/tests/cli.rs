@@ -558,7 +558,7 @@ fn in_views_crashes_are_survived_and_tokens_grow() {
     assert_eq!(report["over"], "views");
     let check = ["check", "mutex/central", "--over", "views", "--crashes", "1", "--json"];
     let report = json(&folder, &check);
-    assert_eq!((&report["result"], &report["states"]), (&"holds".into(), &4672.into()));
+    assert_eq!((&report["result"], &report["states"]), (&"holds".into(), &27464.into()));
     let refused = quorate(&folder, &["sim", "group/sequencer", "--over", "views"]);
     let text = "--over: algorithms of this family do not run in views; mutex and election do";
     assert!(String::from_utf8_lossy(&refused.stderr).contains(text));
