@@ -718,6 +718,8 @@ mutex, 2 nodes, 2 records, 4 events
 #[test]
 fn a_new_crate_compiles_and_runs_its_check() {
     let folder = folder("new");
+    // One that an earlier run has left.
+    let _ = std::fs::remove_dir_all(folder.join("my-protocol"));
     let written = quorate(&folder, &["new", "my-protocol"]);
     assert_eq!(code(&written), 0);
     let mut cargo = Command::new(env!("CARGO"));

@@ -7,21 +7,22 @@
 //! | module | feature | what for |
 //! |---|---|---|
 //! | [`core`] | always | the contract: protocols, contexts, monitors, traces |
-//! | [`algorithms`] | always | the algorithms, one file each |
+//! | `algorithms` | `algorithms`, on by default | the algorithms, one file each |
 //! | `cluster` | `cluster`, on by default | run one over TCP, inside a Tokio runtime |
 //! | `sim` | `sim` | run one in a deterministic world with faults |
 //! | `check` | `check` | explore everything that can happen to a small one |
 //!
-//! With `default-features = false` there is only the contract and the algorithms, both `no_std`.
+//! With `default-features = false` there is only the contract, without the standard library.
 //!
 //! # Example
 //! Five nodes enter ten times each; a grant costs 2(N-1) = 8 messages. Needs the feature `sim`.
-#![cfg_attr(feature = "sim", doc = "```")]
-#![cfg_attr(not(feature = "sim"), doc = "```ignore")]
+#![cfg_attr(all(feature = "algorithms", feature = "sim"), doc = "```")]
+#![cfg_attr(not(all(feature = "algorithms", feature = "sim")), doc = "```ignore")]
 #![doc = include_str!("../examples/first.rs")]
 //! ```
 #![no_std]
 
+#[cfg(feature = "algorithms")]
 pub use quorate_algorithms as algorithms;
 #[cfg(feature = "check")]
 pub use quorate_check as check;
@@ -32,6 +33,6 @@ pub use quorate_core as core;
 pub use quorate_sim as sim;
 
 /// The examples of the README are tested as they stand there.
-#[cfg(all(doctest, feature = "sim"))]
+#[cfg(all(doctest, feature = "algorithms", feature = "sim"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
