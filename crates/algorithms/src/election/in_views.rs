@@ -13,7 +13,7 @@
 //!
 //! # Safety
 //! `uniqueness`: within a view by the election. Whoever has stopped leads no more and says so
-//! ([`Event::Leaderless`]) before the next view is decided, and a member of the next view has
+//! (`Event::Leaderless`) before the next view is decided, and a member of the next view has
 //! stopped.
 //!
 //! # Liveness

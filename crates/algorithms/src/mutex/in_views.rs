@@ -19,7 +19,7 @@
 //! Links are reliable and keep the order. Processes may crash, and come up again as new members. A
 //! failure detector speaks; it may be wrong. Complete graph, whatever the algorithm needs: within a
 //! view its ring or tree is laid out among the members. No timing, also where the bare algorithm
-//! needs a bound on delays: timers that watch for failures ([`Algorithm::watches`]) are not set,
+//! needs a bound on delays: timers that watch for failures (`Algorithm::watches`) are not set,
 //! for within a view silence means nothing. A member that has stopped is silent, and alive.
 //!
 //! # Messages
@@ -80,7 +80,7 @@
 //! those of the same system for fewer nodes, or rows and columns of a grid where there is none.
 //!
 //! # Known limits
-//! A node that is taken for dead by mistake while it is inside learns of it ([`Event::Lost`]) only
+//! A node that is taken for dead by mistake while it is inside learns of it (`Event::Lost`) only
 //! when it hears of the next view; by then another one may be inside. This is what the tokens are
 //! for: the guarded resource refuses the older one. Nobody is granted anything while a view
 //! changes.
