@@ -24,11 +24,12 @@
 //! | ACK | after a while, or at once if somebody waits for it, to all | known by all: forgotten |
 //! | WANT, TOKEN | the order is made by a token | who has the token numbers its own messages |
 //! | JOIN, LEAVE | a user wishes so | a change of the view is due |
-//! | FLUSH, FLUSH-OK | the coordinator begins a change | all stop, and say what they have |
+//! | FLUSH, FLUSH-OK, REPORT | the coordinator begins a change | all stop, and say what they have |
 //! | REPAIR, REPAIR-OK | somebody lacks a message | all have the same |
 //! | PROPOSE, PREPARE, ACCEPT, ... | all have the same | the authority decides on the next view |
-//! | VIEW | a view is decided | all deliver the rest, and go on in it |
-//! | GONE | a view counts on a life of mine that is over | a change of the view is due |
+//! | VIEW, STATE | a view is decided | all deliver the rest, and go on in it |
+//! | DOUBT | a member has not been reached for some time | one of the two is left out |
+//! | GONE, OUT | somebody counts on a life that is over | it does so no more |
 //!
 //! ```text
 //! 2  --DATA-->  1            2 crashes in the middle of its multicast: 3 has nothing
@@ -44,10 +45,9 @@
 //! # State
 //! | field | meaning |
 //! |---|---|
-//! | `membership` | who belongs to the group, and the change that is going on |
+//! | the hall's | who belongs to the group, the change that is going on, early messages |
 //! | `streams` | the messages of this view: what has come, what all have |
 //! | `outgoing` | what the user has sent and the group has not: blocked, or ahead of its window |
-//! | `early` | messages of views that have not begun here |
 //!
 //! # Safety
 //! `view_synchrony`, `atomicity`: who has answered a FLUSH delivers nothing until a view is decided;
@@ -60,7 +60,7 @@
 //! # Liveness
 //! `liveness`: the most senior working member completes a change if nobody else dies meanwhile,
 //! and if the authority can decide: with `--authority majority` as long as of each view more than
-//! half survive until the next one. Otherwise the group waits.
+//! half survive until the next one, or come up again. Otherwise the group waits.
 //!
 //! # Cost
 //! N-1 DATA per message; total order N-1 ORDER more, or the token's way; uniform delivery up to
@@ -74,8 +74,10 @@
 //! coordinators cannot make two views. Uniform means that all members have it, not a majority.
 //!
 //! # Known limits
-//! A member that is taken for dead by mistake loses what it had not yet sent, and starts over. The
-//! register of `--authority register` must not crash. With `--ack never` nothing is forgotten before
+//! A member that is taken for dead by mistake loses what it had not yet sent, and starts over. If all
+//! members crash at once, what they had delivered is forgotten. While the register of `--authority
+//! register` is down, nothing is decided. With `--patience never` wishes to join are put once, and a
+//! cut between two members that the coordinator reaches both goes unnoticed. With `--ack never` nothing is forgotten before
 //! the view ends, uniform messages wait for that too, and the window is not enforced.
 
 mod change;
@@ -238,7 +240,7 @@ pub struct Messages {
     /// A change is going on: nothing is sent or delivered in this view any more.
     stopped: bool,
     /// By rank, how much I have told the others that I have.
-    told: Vec<u32>,
+    told: Vec<u64>,
     /// The timer for the next ACK is set.
     ack_is_due: bool,
     /// What the user has sent and the group has not.
@@ -307,14 +309,14 @@ impl Protocol for Messages {
                 self.token.wanting.insert(from);
             }
             Inside::Token(place) if place > PLACE_MAX => {
-                cx.trace("stray number", &[("place", place.into())]);
+                cx.trace("stray number", &[("place", place)]);
             }
             Inside::Token(place) => {
-                cx.trace("get the token", &[("place", place.into())]);
+                cx.trace("get the token", &[("place", place)]);
                 (self.token.here, self.token.asked) = (true, false);
                 (self.token.place, self.token.used) = (place, 0);
             }
-            Inside::Repair(round, runs) => self.on_repair(cx, from, round, runs),
+            Inside::Repair { round, rest, runs } => self.on_repair(cx, from, (round, rest), runs),
             Inside::RepairOk(round) => self.on_repair_ok(from, round),
         }
         self.pump(cx);

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use quorate_core::{Ctx, NodeId, NodeSet, Protocol, ViewId};
 
 use super::hall::{Hall, Standing};
+use super::lives::Part;
 use super::tenant::{Agreed, Ask, Report};
 use super::{Charter, Member, Notice, Piece, Proposal, Tenant};
 
@@ -32,15 +33,15 @@ impl<T: Tenant> Hall<T> {
     /// The most senior member of those who work and reach each other; one that wants to leave only
     /// if all do.
     pub(super) fn coordinator(&self) -> Option<NodeId> {
-        let part = self.lives.part(&self.view);
-        let staying = part.iter().find(|member| !self.lives.leaves(member));
-        staying.or(part.first()).map(|member| member.node)
+        let Part { staying, .. } = self.lives.part(&self.view);
+        let content = staying.iter().find(|member| !self.lives.leaves(member));
+        content.or(staying.first()).map(|member| member.node)
     }
 
     fn change_is_due(&self) -> bool {
-        let part = self.lives.part(&self.view);
-        let out = |member: &Member| !part.contains(member) || self.lives.leaves(member);
-        self.view.members.iter().any(out) || !self.lives.admitted(&self.view, &part).is_empty()
+        let Part { staying, admitted } = self.lives.part(&self.view);
+        let out = |member: &Member| !staying.contains(member) || self.lives.leaves(member);
+        self.view.members.iter().any(out) || !admitted.is_empty()
     }
 
     /// Begins a change, if one is due and it is mine to do; or begins it anew, if somebody who is
@@ -60,9 +61,9 @@ impl<T: Tenant> Hall<T> {
 
     /// Do all who are asked in a change still work and reach each other?
     fn is_whole(&self, lead: &Lead<Report<T>>) -> bool {
-        let part = self.lives.part(&self.view);
+        let Part { staying, .. } = self.lives.part(&self.view);
         let mut asked = lead.silent.iter().chain(lead.answers.keys().copied());
-        asked.all(|node| part.iter().any(|member| member.node == node))
+        asked.all(|node| staying.iter().any(|member| member.node == node))
     }
 
     /// A life of a node is over: begin again without it, or begin.
@@ -80,8 +81,8 @@ impl<T: Tenant> Hall<T> {
     pub(super) fn lead(&mut self, cx: &mut Ctx<'_, Self>) {
         cx.trace("lead the change", &[("of view", self.view.id.0), ("round", self.rounds.into())]);
         self.stopped = true;
-        let part = self.lives.part(&self.view);
-        let others = part.iter().map(|member| member.node).filter(|&node| node != self.me);
+        let Part { staying, .. } = self.lives.part(&self.view);
+        let others = staying.iter().map(|member| member.node).filter(|&node| node != self.me);
         let silent: NodeSet = others.collect();
         let round = self.rounds;
         self.rounds += 1;
@@ -249,7 +250,7 @@ impl<T: Tenant> Hall<T> {
         let mut members: Vec<Member> = old.clone().filter(stateful).copied().collect();
         let settled = members.len();
         members.extend(old.filter(|member| matches!(answer(member.node), Some(None))));
-        members.extend(self.lives.admitted(&self.view, &members));
+        members.extend(self.lives.part(&self.view).admitted);
         let fresh = members[settled..].iter().map(|member| member.node).collect();
         let departed = |member: &&Member| {
             let asked = member.node == self.me || answer(member.node).is_some();

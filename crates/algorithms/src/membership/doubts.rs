@@ -25,9 +25,7 @@ impl<T: Tenant> Hall<T> {
     pub(super) fn on_up(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
         cx.trace("take for alive", &[("peer", peer.number().into())]);
         self.lives.down.remove(peer);
-        if self.lives.unreached.remove(peer) {
-            self.say_doubts(cx);
-        }
+        self.trust(cx, peer);
         if self.standing == Standing::Joining {
             // Whoever returns may not have heard of the wish.
             self.ask_to_join(cx);
@@ -41,6 +39,13 @@ impl<T: Tenant> Hall<T> {
             self.lead(cx);
         } else {
             self.consider(cx);
+        }
+    }
+
+    /// There is no doubt about a node any more: says so, if others were told.
+    pub(super) fn trust(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
+        if self.lives.unreached.remove(peer) {
+            self.say_doubts(cx);
         }
     }
 

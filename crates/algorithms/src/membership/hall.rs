@@ -12,7 +12,7 @@ use super::tenant::{Agreed, Beginning, Deciding, Origin, Report, Seating, State}
 use super::{Authority, Charter, Life, Member, Msg, Notice, Proposal, Tenant, Timer};
 
 /// How many messages of later views are kept.
-const EARLY_MAX: usize = 65_536;
+pub(super) const EARLY_MAX: usize = 65_536;
 
 /// A node of a group that changes: its seat in the views, and the tenant that lives in them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -343,7 +343,10 @@ impl<T: Tenant> Hall<T> {
             Notice::Report { view, round, piece } => self.on_report(cx, from, (view, round), piece),
             Notice::View { view, state } => {
                 self.hear_of(cx, &view, state);
-                self.disown(cx, &view);
+                // Whoever wants to join has said already that its earlier lives are over.
+                if self.standing == Standing::Outside {
+                    self.disown(cx, &view);
+                }
             }
             Notice::State { view, piece } => self.on_state(cx, view, piece),
             Notice::Doubt { view, unreached } => self.on_doubt(cx, from, view, unreached),

@@ -22,7 +22,7 @@ impl<T: Tenant> Hall<T> {
         let mut others = self.lives.everybody.clone();
         others.remove(self.me);
         let (member, unreached) = (self.myself(), self.lives.unreached.clone());
-        let wish = Wish { member, attempt: self.attempt, unreached };
+        let wish = Wish { member, attempt: self.attempt, seen: self.view.id, unreached };
         self.multicast(cx, others, Notice::Join(wish));
     }
 
@@ -58,6 +58,10 @@ impl<T: Tenant> Hall<T> {
 
     pub(super) fn on_join(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, wish: Wish) {
         let joiner = wish.member;
+        let alive = from == joiner.node && self.lives.down.remove(from);
+        if alive {
+            self.trust(cx, from);
+        }
         if self.lives.is_over(joiner) && joiner.node == from {
             cx.trace("say that a life is over", &[("to", from.number().into())]);
             return self.send(cx, from, Notice::Out(joiner.life));
@@ -66,8 +70,11 @@ impl<T: Tenant> Hall<T> {
             // It is in, and has not heard of it.
             return self.show(cx, joiner.node);
         }
+        if joiner.node == from && self.standing == Standing::Joining && wish.seen < self.view.id {
+            // Neither is in it. But whoever is to found a view anew must know of the last one.
+            self.show(cx, from);
+        }
         let note = self.lives.note_joiner(&self.view, wish);
-        let alive = from == joiner.node && self.lives.down.remove(from);
         if note == Note::News {
             cx.trace("note a wish to join", &[("of", joiner.node.number().into())]);
             self.give_up_waiting(cx);

@@ -28,6 +28,14 @@ pub(super) struct Lives {
     pub(super) leavers: BTreeMap<NodeId, Life>,
 }
 
+/// Who could be in the next view.
+pub(super) struct Part {
+    /// Members of the present one, the most senior first.
+    pub(super) staying: Vec<Member>,
+    /// Newcomers.
+    pub(super) admitted: Vec<Member>,
+}
+
 /// What a wish to join comes to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Note {
@@ -102,19 +110,6 @@ impl Lives {
         self.joiners.values().filter(move |wish| outside(wish) && up(wish))
     }
 
-    /// Of the newcomers those who reach all of these, and each other.
-    pub(super) fn admitted<D>(&self, view: &Charter<D>, with: &[Member]) -> Vec<Member> {
-        let mut chosen: Vec<NodeId> = with.iter().map(|member| member.node).collect();
-        let mut admitted = Vec::new();
-        for Wish { member, .. } in self.newcomers(view) {
-            if chosen.iter().all(|node| !self.are_apart(*node, member.node)) {
-                chosen.push(member.node);
-                admitted.push(*member);
-            }
-        }
-        admitted
-    }
-
     /// Somebody says whom it does not reach.
     pub(super) fn doubt(&mut self, by: NodeId, unreached: NodeSet) {
         if unreached.is_empty() {
@@ -137,33 +132,59 @@ impl Lives {
         says(one, other) || says(other, one)
     }
 
-    /// The members of a view that work and reach each other, and this node: who is in the most
-    /// doubts is left out first, the junior of equals.
-    pub(super) fn part<D>(&self, view: &Charter<D>) -> Vec<Member> {
-        let working: Vec<Member> =
-            view.members.iter().filter(|member| self.works(member)).copied().collect();
-        if self.doubts.is_empty() && self.unreached.is_empty() {
-            return working;
+    /// Who could be in the view after this one: members that work and newcomers, all of whom reach
+    /// each other and this node. As many of the members as can be, but for a larger number with
+    /// more newcomers.
+    pub(super) fn part<D>(&self, view: &Charter<D>) -> Part {
+        let working = view.members.iter().filter(|member| self.works(member)).copied();
+        let working: Vec<Member> = working.collect();
+        let newcomers: Vec<Member> = self.newcomers(view).map(|wish| wish.member).collect();
+        if self.all_reach_all() {
+            return Part { staying: working, admitted: newcomers };
         }
-        let apart = |member: &Member, others: &[Member]| {
-            others.iter().filter(|other| self.are_apart(member.node, other.node)).count()
-        };
-        let mut part = working.clone();
+        let seated = self.together(working.clone());
+        let mut all = seated.clone();
+        for newcomer in &newcomers {
+            if self.are_apart_from(newcomer, &all) == 0 {
+                all.push(*newcomer);
+            }
+        }
+        let either = working.iter().chain(&newcomers).copied().collect();
+        let mixed = self.together(either);
+        let best = if mixed.len() > all.len() { mixed } else { all };
+        let (staying, admitted) = best.into_iter().partition(|member| working.contains(member));
+        Part { staying, admitted }
+    }
+
+    fn all_reach_all(&self) -> bool {
+        let wishes = self.joiners.values().all(|wish| wish.unreached.is_empty());
+        wishes && self.doubts.is_empty() && self.unreached.is_empty()
+    }
+
+    /// How many of the others do not reach this one, or are not reached by it?
+    fn are_apart_from(&self, one: &Member, others: &[Member]) -> usize {
+        others.iter().filter(|other| self.are_apart(one.node, other.node)).count()
+    }
+
+    /// Of these, some who reach each other: who is in the most doubts is left out first, the last of
+    /// equals. This node stays.
+    fn together(&self, these: Vec<Member>) -> Vec<Member> {
+        let mut some = these.clone();
         loop {
-            let worst = (0..part.len()).filter(|&place| part[place].node != self.me);
-            let worst = worst.max_by_key(|&place| (apart(&part[place], &part), place));
-            match worst.filter(|&place| apart(&part[place], &part) > 0) {
-                Some(place) => _ = part.remove(place),
-                None => break,
+            let apart = |place: usize| self.are_apart_from(&some[place], &some);
+            let others = (0..some.len()).filter(|&place| some[place].node != self.me);
+            let Some(worst) = others.max_by_key(|&place| (apart(place), place)) else { break };
+            if apart(worst) == 0 {
+                break;
+            }
+            some.remove(worst);
+        }
+        for one in &these {
+            if !some.contains(one) && self.are_apart_from(one, &some) == 0 {
+                some.push(*one);
             }
         }
-        let mut whole: Vec<Member> = part.clone();
-        for member in &working {
-            if !whole.contains(member) && apart(member, &whole) == 0 {
-                whole.push(*member);
-            }
-        }
-        working.into_iter().filter(|member| whole.contains(member)).collect()
+        these.into_iter().filter(|one| some.contains(one)).collect()
     }
 
     /// A view follows another: lives that are not in it any more are over, and wishes to join are

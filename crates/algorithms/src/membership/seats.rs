@@ -80,6 +80,7 @@ impl<T: Tenant> Hall<T> {
             Standing::Joining => {
                 // This node is not in it. But nobody may be left of it.
                 self.move_to(view);
+                self.show_to_joiners(cx);
                 self.consider(cx);
             }
             Standing::Member | Standing::Waiting => self.drop_out(cx, Some(view)),
@@ -160,6 +161,13 @@ impl<T: Tenant> Hall<T> {
             self.show_to_left_out(cx);
         }
         self.settle(cx);
+    }
+
+    /// Shows the view to others who want to join and know of an earlier one only.
+    fn show_to_joiners(&self, cx: &mut Ctx<'_, Self>) {
+        for wish in self.lives.newcomers(&self.view).filter(|wish| wish.seen < self.view.id) {
+            self.show(cx, wish.member.node);
+        }
     }
 
     /// Shows the view to those who were left out under another coordinator, which may not have told

@@ -36,6 +36,8 @@ pub struct Wish {
     pub member: Member,
     /// How often it has said so in this life: its last word counts.
     pub attempt: u32,
+    /// The last view that it knows of.
+    pub seen: ViewId,
     /// Whom it does not reach.
     pub unreached: NodeSet,
 }

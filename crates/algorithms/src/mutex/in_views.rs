@@ -26,11 +26,14 @@
 //! | name | sent when | effect |
 //! |---|---|---|
 //! | its own | as it says; with the number of the view and the largest counter | as it says |
-//! | JOIN | a node comes up again, or was left out | it is a member of the next view |
+//! | JOIN | a node comes up again, or was left out; again after a while | it is a member of the next view |
+//! | LEAVE | a node wants to go, and its user is outside | it is not a member of the next view |
 //! | FLUSH | the most senior member finds that a change is due | all stop |
-//! | FLUSH-OK(inside) | stopped | the coordinator knows the holder |
+//! | FLUSH-OK(inside), REPORT | stopped | the coordinator knows the holder |
 //! | PREPARE, ACCEPT, ... | all have answered | a majority decides: the members, and the holder |
-//! | VIEW | it is decided | the algorithm starts anew |
+//! | VIEW, STATE | it is decided | the algorithm starts anew |
+//! | DOUBT | a member has not been reached for some time | one of the two is left out |
+//! | GONE, OUT | somebody counts on a life that is over | it does so no more |
 //!
 //! ```text
 //! 3 is inside, 2 waits, 1 crashes with the token, the queue, the votes: whatever there was
@@ -44,11 +47,10 @@
 //! # State
 //! | field | meaning |
 //! |---|---|
-//! | `membership` | who belongs to the view, and the change that is going on |
+//! | the hall's | who belongs to the view, the change that is going on, early messages |
 //! | `user` | what the local user has been told and wishes, which survives the view |
 //! | `running` | the algorithm in this view; nothing from the moment when all stop |
 //! | `counter` | the largest counter of an entry in this view that is known here |
-//! | `early` | messages of views that have not begun here |
 //!
 //! Members are named by rank within a view: node 1 of the algorithm is the most senior one. So are
 //! nodes in the fields of its steps.
@@ -65,8 +67,9 @@
 //!
 //! # Liveness
 //! `liveness`: as the algorithm's in the last view, where all open wishes have been put again.
-//! There is a last one if crashes end; it is reached if of each view a majority (or half, with the
-//! most senior member) survives until the next one is decided.
+//! There is a last one if crashes and cuts end; it is reached if of each view a majority (or half,
+//! with the most senior member) survives until the next one is decided, or comes up again. Users
+//! whose node crashed do not wait any more, and nobody is inside after all have crashed.
 //!
 //! # Cost
 //! That of the algorithm. A change of view with s members that go on: s-1 FLUSH, s-1 FLUSH-OK,
@@ -75,7 +78,8 @@
 //!
 //! # Deviations
 //! Fairness is not promised: stamps start anew with each view, and so do queues. What the algorithm
-//! would persist is dropped, since whoever comes up again is a new member. Options that make no
+//! would persist is dropped, since whoever comes up again is a new member; what is kept are its votes
+//! on views. Options that make no
 //! sense in a smaller view (`--coordinator 5` of four) give way to their defaults; quorums are
 //! those of the same system for fewer nodes, or rows and columns of a grid where there is none.
 //!

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use quorate_core::{Ctx, NodeId, NodeSet};
 
-use super::streams::{Run, Streams};
+use super::streams::{Run, Streams, in_pieces};
 use super::token::Token;
 use super::{Command, Cut, Event, Inside, Messages, Report};
 use crate::group::History;
@@ -15,7 +15,7 @@ use crate::membership::{Beginning, Exit, Origin, Seating, Tenant};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Exchange {
     round: u32,
-    cut: Vec<u32>,
+    cut: Vec<u64>,
     /// Who has not confirmed its repair, by rank.
     waiting: NodeSet,
 }
@@ -30,12 +30,10 @@ impl Messages {
     ) {
         let mut have = Vec::new();
         for (rank, pieces) in reports {
-            let mut known = Vec::new();
-            for Report { received, beyond } in pieces {
+            have.push((rank, pieces.first().map_or(Vec::new(), |first| first.received.clone())));
+            for Report { beyond, .. } in pieces {
                 self.streams.take_in(beyond);
-                known = received;
             }
-            have.push((rank, known));
         }
         let cut = self.streams.cut();
         let mut waiting = NodeSet::new();
@@ -49,7 +47,10 @@ impl Messages {
             let units: usize = runs.iter().map(|run| run.units.len()).sum();
             cx.tally("repair", units as u64);
             waiting.insert(rank);
-            cx.send(rank, Inside::Repair(round, runs));
+            let pieces = in_pieces(runs);
+            for (rest, runs) in (0..pieces.len() as u32).rev().zip(pieces) {
+                cx.send(rank, Inside::Repair { round, rest, runs });
+            }
         }
         self.exchange = Some(Exchange { round, cut, waiting });
     }
@@ -58,12 +59,14 @@ impl Messages {
         &mut self,
         cx: &mut Ctx<'_, Self>,
         from: NodeId,
-        round: u32,
+        (round, rest): (u32, u32),
         runs: Vec<Run>,
     ) {
         cx.trace("take in repairs", &[("from", self.number_of(from))]);
         self.streams.take_in(runs);
-        cx.send(from, Inside::RepairOk(round));
+        if rest == 0 {
+            cx.send(from, Inside::RepairOk(round));
+        }
     }
 
     pub(super) fn on_repair_ok(&mut self, from: NodeId, round: u32) {
@@ -74,7 +77,7 @@ impl Messages {
     }
 
     /// Delivers what is left of a view.
-    pub(super) fn finish(&mut self, cx: &mut Ctx<'_, Self>, cut: &[u32]) {
+    pub(super) fn finish(&mut self, cx: &mut Ctx<'_, Self>, cut: &[u64]) {
         self.streams.close(cut);
         while let Some((rank, wish)) = self.streams.deliver() {
             self.tell(cx, rank, wish);
@@ -124,14 +127,15 @@ impl Tenant for Messages {
         self.stopped = true;
     }
 
-    fn ask(&mut self) -> Vec<u32> {
+    fn ask(&mut self) -> Vec<u64> {
         self.exchange = None;
         self.streams.received()
     }
 
-    fn report(&mut self, ask: Vec<u32>) -> Vec<Report> {
-        let (received, beyond) = (self.streams.received(), self.streams.beyond(&ask));
-        Vec::from([Report { received, beyond }])
+    fn report(&mut self, ask: Vec<u64>) -> Vec<Report> {
+        let mut received = self.streams.received();
+        let pieces = in_pieces(self.streams.beyond(&ask)).into_iter();
+        pieces.map(|beyond| Report { received: core::mem::take(&mut received), beyond }).collect()
     }
 
     fn exchange(
@@ -143,7 +147,7 @@ impl Tenant for Messages {
         self.begin_exchange(cx, round, reports);
     }
 
-    fn agreement(&self) -> Option<Vec<u32>> {
+    fn agreement(&self) -> Option<Vec<u64>> {
         let done = self.exchange.as_ref().filter(|exchange| exchange.waiting.is_empty());
         done.map(|exchange| exchange.cut.clone())
     }

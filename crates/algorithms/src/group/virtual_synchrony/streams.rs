@@ -19,30 +19,33 @@ pub enum Unit {
         /// What its sender wants.
         wish: Wish,
         /// For causal order: by rank, how much its sender had delivered of each stream.
-        after: Vec<u32>,
+        after: Vec<u64>,
         /// For total order by token: its place in the order.
-        place: Option<u32>,
+        place: Option<u64>,
     },
     /// For total order by sequencer: these messages have the places from `first` on.
     Order {
         /// The place of the first.
-        first: u32,
+        first: u64,
         /// The messages.
         labels: Vec<Label>,
     },
 }
 
+/// How many messages one unit gives places to.
+pub(super) const LABELS_MAX: usize = 256;
+/// How many units of streams are in one message that repairs.
+const UNITS_MAX: usize = 64;
+
 /// The largest place that is believed: below the end of the range.
-pub(super) const PLACE_MAX: u32 = u32::MAX / 2;
+pub(super) const PLACE_MAX: u64 = u64::MAX / 2;
 
 impl Unit {
     /// Could a member have sent this?
     fn is_plausible(&self) -> bool {
         match self {
             Self::Message { place, .. } => place.is_none_or(|place| place <= PLACE_MAX),
-            Self::Order { first, labels } => {
-                *first <= PLACE_MAX && labels.len() < PLACE_MAX as usize
-            }
+            Self::Order { first, labels } => *first <= PLACE_MAX && labels.len() <= LABELS_MAX,
         }
     }
 }
@@ -54,7 +57,7 @@ pub struct Label {
     /// The rank of its sender.
     pub rank: u32,
     /// Its number in the stream, from 1.
-    pub number: u32,
+    pub number: u64,
 }
 
 /// Units of a stream that follow each other.
@@ -67,6 +70,29 @@ pub struct Run {
     pub units: Vec<Unit>,
 }
 
+/// The same runs in pieces, each small enough for a message; at least one.
+pub(super) fn in_pieces(runs: Vec<Run>) -> Vec<Vec<Run>> {
+    let mut pieces = Vec::new();
+    let (mut piece, mut room) = (Vec::new(), UNITS_MAX);
+    for Run { mut first, mut units } in runs {
+        while !units.is_empty() {
+            let rest = units.split_off(units.len().min(room));
+            room -= units.len();
+            let next = Label { number: first.number + units.len() as u64, ..first };
+            piece.push(Run { first, units });
+            (first, units) = (next, rest);
+            if room == 0 {
+                pieces.push(core::mem::take(&mut piece));
+                room = UNITS_MAX;
+            }
+        }
+    }
+    if !piece.is_empty() || pieces.is_empty() {
+        pieces.push(piece);
+    }
+    pieces
+}
+
 /// The messages of one view at one member.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Streams {
@@ -75,11 +101,11 @@ pub(super) struct Streams {
     /// By rank of the sender.
     streams: Vec<Stream>,
     /// By rank of a member, and of the sender: how much that member has, as far as I know.
-    has: Vec<Vec<u32>>,
+    has: Vec<Vec<u64>>,
     /// The total order as far as it is known: by place, the message, and the unit that says so.
-    places: BTreeMap<u32, (Label, Label)>,
+    places: BTreeMap<u64, (Label, Label)>,
     /// The place that is delivered next.
-    place_next: u32,
+    place_next: u64,
     /// The view is over: nothing more comes.
     closed: bool,
 }
@@ -87,17 +113,17 @@ pub(super) struct Streams {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Stream {
     /// How many units have been forgotten: delivered here, and had by all.
-    forgotten: u32,
+    forgotten: u64,
     units: VecDeque<Unit>,
-    delivered: u32,
+    delivered: u64,
 }
 
 impl Stream {
-    fn received(&self) -> u32 {
-        self.forgotten + self.units.len() as u32
+    fn received(&self) -> u64 {
+        self.forgotten + self.units.len() as u64
     }
 
-    fn unit(&self, number: u32) -> Option<&Unit> {
+    fn unit(&self, number: u64) -> Option<&Unit> {
         self.units.get(number.checked_sub(self.forgotten + 1)? as usize)
     }
 }
@@ -115,12 +141,12 @@ impl Streams {
     }
 
     /// By rank, how much of each stream has come.
-    pub(super) fn received(&self) -> Vec<u32> {
+    pub(super) fn received(&self) -> Vec<u64> {
         self.streams.iter().map(Stream::received).collect()
     }
 
     /// By rank, how much of each stream has been delivered.
-    pub(super) fn delivered(&self) -> Vec<u32> {
+    pub(super) fn delivered(&self) -> Vec<u64> {
         self.streams.iter().map(|stream| stream.delivered).collect()
     }
 
@@ -130,12 +156,12 @@ impl Streams {
     }
 
     /// How much of a stream all members have.
-    pub(super) fn stable(&self, rank: usize) -> u32 {
+    pub(super) fn stable(&self, rank: usize) -> u64 {
         self.has.iter().map(|has| has[rank]).min().unwrap_or(0)
     }
 
     /// How many of my own units some member may not have.
-    pub(super) fn in_flight(&self) -> u32 {
+    pub(super) fn in_flight(&self) -> u64 {
         self.streams[self.me].received() - self.stable(self.me)
     }
 
@@ -166,7 +192,7 @@ impl Streams {
     }
 
     /// A member says how much it has of each stream.
-    pub(super) fn acknowledge(&mut self, rank: usize, received: &[u32]) {
+    pub(super) fn acknowledge(&mut self, rank: usize, received: &[u64]) {
         for (has, received) in self.has[rank].iter_mut().zip(received) {
             *has = (*has).max(*received);
         }
@@ -209,7 +235,7 @@ impl Streams {
     }
 
     /// The first place that is free.
-    pub(super) fn place_free(&self) -> u32 {
+    pub(super) fn place_free(&self) -> u64 {
         self.places.keys().next_back().map_or(self.place_next, |last| last + 1)
     }
 
@@ -290,7 +316,7 @@ impl Streams {
     }
 
     /// What I have beyond this much of each stream.
-    pub(super) fn beyond(&self, received: &[u32]) -> Vec<Run> {
+    pub(super) fn beyond(&self, received: &[u64]) -> Vec<Run> {
         let mut runs = Vec::new();
         for (rank, stream) in self.streams.iter().enumerate() {
             let known = received.get(rank).copied().unwrap_or(0).max(stream.forgotten);
@@ -307,7 +333,7 @@ impl Streams {
     pub(super) fn take_in(&mut self, runs: Vec<Run>) {
         for Run { first: Label { rank, number }, units } in runs {
             for (later, unit) in units.into_iter().enumerate() {
-                let number = number.saturating_add(later as u32);
+                let number = number.saturating_add(later as u64);
                 self.push(Label { rank, number }, unit);
             }
         }
@@ -315,12 +341,12 @@ impl Streams {
 
     /// How much of each stream can be delivered by all, if nothing else ever comes: a causal message
     /// whose causes nobody has cannot, nor can what its sender sent after it.
-    pub(super) fn cut(&self) -> Vec<u32> {
+    pub(super) fn cut(&self) -> Vec<u64> {
         let mut cut = self.received();
         loop {
             let before = cut.clone();
             for (rank, stream) in self.streams.iter().enumerate() {
-                let lacks = |number: &u32| match stream.unit(*number) {
+                let lacks = |number: &u64| match stream.unit(*number) {
                     Some(Unit::Message { wish, after, .. }) if wish.order == Order::Causal => {
                         after.iter().zip(&before).any(|(after, cut)| after > cut)
                     }
@@ -337,7 +363,7 @@ impl Streams {
     }
 
     /// The view is over, and this much of each stream belongs to it.
-    pub(super) fn close(&mut self, cut: &[u32]) {
+    pub(super) fn close(&mut self, cut: &[u64]) {
         for (stream, cut) in self.streams.iter_mut().zip(cut) {
             let keep = cut.saturating_sub(stream.forgotten) as usize;
             stream.units.truncate(keep);

@@ -6,13 +6,14 @@ use std::vec;
 use std::vec::Vec;
 
 use quorate_check::{Network as Channels, Plan, Timers};
-use quorate_core::{NodeSet, Scene, Span, Topology};
+use quorate_core::{Input, NodeSet, Scene, Span, Topology, ViewId};
 use quorate_sim::{Crash, Faults, Network};
 
 use super::*;
 use crate::group::testing::{parted, time, users_of as users};
 use crate::group::{MessageId, Order, Pattern, Senders, Setup};
-use crate::testing::{Log, catch, exhaust, node, run, run_unjudged, units};
+use crate::membership;
+use crate::testing::{Log, catch, exhaust, feed, node, run, run_unjudged, units};
 
 /// Nobody acknowledges or asks again, so that only what a change needs is sent.
 fn silent() -> Config {
@@ -147,6 +148,43 @@ fn what_no_survivor_has_nobody_delivers() {
     assert_eq!((log.count("REPAIR"), log.count("VIEW")), (0, 1));
 }
 
+/// Node 2 sends 200 messages and crashes; node 3, or the coordinator, has none of them. A message
+/// carries at most 64 units.
+#[test]
+fn what_is_lacking_comes_in_pieces() {
+    for (lacks, kind, count) in [(3, "REPAIR", 4), (1, "REPORT", 3)] {
+        let scene = scene(3, 3, TotalBy::Sequencer, silent());
+        let pattern = Pattern { gap: Span::ZERO, ahead_max: 1_000, ..Pattern::default() };
+        let users = users(&scene, &[2], 200, pattern);
+        let network = cut(&[&[2], &[lacks]], 0.0, 2.5);
+        let log = run(&scene, users, &network, &crash_at(&[(2, 5.0)]), |_| {});
+        assert_eq!((log.count(kind), log.count("FLUSH-OK")), (count, 1), "{kind}");
+        assert_eq!(log.told_of("deliver").len(), 3 * 200);
+    }
+}
+
+/// Places do not end where 32 bits do.
+#[test]
+fn places_have_64_bits() {
+    let scene = scene(2, 2, TotalBy::Token, Config::default());
+    let [mut first, mut second] = [1, 2].map(|number| scene.boot(node(number)));
+    let far = 1 << 40;
+    for (number, it) in [(1, &mut first), (2, &mut second)] {
+        feed(it, number, Input::Start).unwrap();
+    }
+    let inside = |from, msg| {
+        let msg = membership::Msg::Inside { view: ViewId(1), msg };
+        Input::Message { from: node(from), msg }
+    };
+    feed(&mut second, 2, inside(1, Inside::Token(far))).unwrap();
+    let wish = Wish { number: 1, order: Order::Total, uniform: false };
+    let sent = feed(&mut second, 2, Input::Command(Command::Multicast(wish))).unwrap();
+    assert!(sent[0].contains("place: Some(1099511627776)"), "{sent:?}");
+    let unit = Unit::Message { wish, after: Vec::new(), place: Some(far) };
+    feed(&mut first, 1, inside(2, Inside::Data(1, unit))).unwrap();
+    assert_eq!(first.tenant().streams.place_free(), far + 1);
+}
+
 /// Case (iii): of senders a and b the coordinator has 5 and 9, X 5 and 7, Y 8 and 9.
 #[test]
 fn digests_say_who_lacks_what() {
@@ -156,7 +194,7 @@ fn digests_say_who_lacks_what() {
         after: Vec::new(),
         place: None,
     };
-    let member = |rank: usize, has_a: u32, has_b: u32| {
+    let member = |rank: usize, has_a: u64, has_b: u64| {
         let mut streams = Streams::new(rank, 5);
         for (sender, has) in [(a, has_a), (b, has_b)] {
             for number in 1..=has {
@@ -166,7 +204,7 @@ fn digests_say_who_lacks_what() {
         streams
     };
     let (mut coordinator, x, y) = (member(0, 5, 9), member(1, 5, 7), member(2, 8, 9));
-    let named = |runs: &[Run]| -> Vec<(u32, u32, usize)> {
+    let named = |runs: &[Run]| -> Vec<(u32, u64, usize)> {
         runs.iter().map(|run| (run.first.rank, run.first.number, run.units.len())).collect()
     };
     let ask = coordinator.received();
@@ -283,7 +321,7 @@ fn one_crash_and_its_recovery_are_exhausted() {
     let scene = scene(3, 3, TotalBy::Sequencer, silent());
     let users = users(&scene, &[2], 1, Pattern::default());
     let plan = Plan { crashes: 1, recoveries: 1, network: Channels::Fifo, ..Plan::default() };
-    assert_eq!(exhaust(&scene, &users, &plan), 763_122);
+    assert_eq!(exhaust(&scene, &users, &plan), 418_927);
 }
 
 #[test]

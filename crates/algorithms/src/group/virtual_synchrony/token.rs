@@ -15,7 +15,7 @@ pub(super) struct Token {
     /// It is here.
     pub(super) here: bool,
     /// The place that its holder gives next.
-    pub(super) place: u32,
+    pub(super) place: u64,
     /// How many messages I have sent since it came.
     pub(super) used: u32,
     /// I have asked for it.

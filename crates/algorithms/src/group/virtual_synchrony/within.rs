@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use quorate_core::{Ctx, NodeId, NodeSet};
 
-use super::streams::{Label, Unit};
+use super::streams::{LABELS_MAX, Label, Unit};
 use super::{Event, Inside, Messages, Timer};
 use crate::group::{MessageId, Order, TotalBy, Wish};
 
@@ -12,7 +12,8 @@ impl Messages {
     /// Sends what may be sent.
     pub(super) fn pump(&mut self, cx: &mut Ctx<'_, Self>) {
         while let Some(wish) = self.outgoing.front().copied() {
-            let room = self.config.ack.is_none() || self.streams.in_flight() < self.config.window;
+            let room = self.config.ack.is_none()
+                || self.streams.in_flight() < u64::from(self.config.window);
             if self.stopped || !room || !self.may_number(cx, wish) {
                 break;
             }
@@ -59,9 +60,9 @@ impl Messages {
         self.members.get(rank.index()).map_or(0, |node| node.number().into())
     }
 
-    pub(super) fn on_data(&mut self, cx: &mut Ctx<'_, Self>, rank: usize, number: u32, unit: Unit) {
+    pub(super) fn on_data(&mut self, cx: &mut Ctx<'_, Self>, rank: usize, number: u64, unit: Unit) {
         if !self.streams.push(Label { rank: rank as u32, number }, unit) {
-            cx.trace("known already", &[("number", number.into())]);
+            cx.trace("known already", &[("number", number)]);
             return;
         }
         cx.tally("buffered", self.streams.kept());
@@ -75,10 +76,12 @@ impl Messages {
         if self.rank != 0 || self.total != TotalBy::Sequencer || self.stopped {
             return;
         }
-        let labels = self.streams.unplaced();
+        let mut labels = self.streams.unplaced();
+        labels.truncate(LABELS_MAX);
         if !labels.is_empty() {
             let first = self.streams.place_free();
-            cx.trace("give places", &[("first", first.into()), ("count", labels.len() as u64)]);
+            cx.trace("give places", &[("first", first), ("count", labels.len() as u64)]);
+            // What is left gets its places with the next unit.
             self.put(cx, Unit::Order { first, labels });
         }
     }
@@ -103,7 +106,8 @@ impl Messages {
     pub(super) fn acknowledge(&mut self, cx: &mut Ctx<'_, Self>) {
         let Some(ack) = self.config.ack else { return };
         let received = self.streams.received();
-        let ahead = |(has, told): (&u32, &u32)| has - told >= self.config.window.div_ceil(2);
+        let ahead =
+            |(has, told): (&u64, &u64)| has - told >= u64::from(self.config.window.div_ceil(2));
         let many = received.iter().zip(&self.told).any(ahead);
         if self.stopped || received == self.told {
             return;
@@ -116,7 +120,7 @@ impl Messages {
         }
     }
 
-    pub(super) fn tell_what_i_have(&mut self, cx: &mut Ctx<'_, Self>, received: Vec<u32>) {
+    pub(super) fn tell_what_i_have(&mut self, cx: &mut Ctx<'_, Self>, received: Vec<u64>) {
         cx.trace("acknowledge", &[("kept", self.streams.kept())]);
         if self.ack_is_due {
             self.ack_is_due = false;

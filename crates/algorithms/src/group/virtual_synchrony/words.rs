@@ -13,16 +13,23 @@ use crate::membership::{Seat, SeatMsg, Terms};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Inside {
     /// The next unit of my stream.
-    Data(u32, Unit),
+    Data(u64, Unit),
     /// By rank, how much I have of each stream.
-    Ack(Vec<u32>),
+    Ack(Vec<u64>),
     /// I want the token.
     Want,
     /// Here is the token; this is the next place.
-    Token(u32),
-    /// In the coordinator's change of this round: you lack these.
-    Repair(u32, Vec<Run>),
-    /// I have them now.
+    Token(u64),
+    /// You lack these.
+    Repair {
+        /// In the coordinator's change of this round.
+        round: u32,
+        /// How many more such messages follow.
+        rest: u32,
+        /// What is lacking.
+        runs: Vec<Run>,
+    },
+    /// I have all of them now, in the change of this round.
     RepairOk(u32),
 }
 
@@ -34,7 +41,7 @@ impl Message for Inside {
             Self::Ack(_) => "ACK",
             Self::Want => "WANT",
             Self::Token(_) => "TOKEN",
-            Self::Repair(..) => "REPAIR",
+            Self::Repair { .. } => "REPAIR",
             Self::RepairOk(_) => "REPAIR-OK",
         }
     }
@@ -46,20 +53,20 @@ impl Message for Inside {
 pub struct Cut;
 
 impl Terms for Cut {
-    type Ask = Vec<u32>;
+    type Ask = Vec<u64>;
     type Report = Report;
-    type Agreed = Vec<u32>;
+    type Agreed = Vec<u64>;
     type State = History;
-    type Authority = Seat<Vec<u32>>;
-    type Vote = SeatMsg<Vec<u32>>;
+    type Authority = Seat<Vec<u64>>;
+    type Vote = SeatMsg<Vec<u64>>;
 }
 
-/// What a member has, and of it what the coordinator lacks.
+/// What a member has, and of it what the coordinator lacks; or a piece of that.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Report {
-    /// By rank, how much of each stream.
-    pub received: Vec<u32>,
+    /// By rank, how much of each stream; in the first piece only.
+    pub received: Vec<u64>,
     /// Beyond what the coordinator has.
     pub beyond: Vec<Run>,
 }
