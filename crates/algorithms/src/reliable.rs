@@ -3,10 +3,9 @@
 
 use alloc::vec::Vec;
 
-use quorate_core::{
-    BadOption, Boot, Channels, Ctx, Effect, Family, Input, Liveness, NodeId, Protocol, Refusal,
-    Scene, Shape, Solution, Timed, Timing, Traits, Wrap,
-};
+use quorate_core::Solution;
+use quorate_core::prelude::*;
+use quorate_core::{Effect, Family, Input, Timed, Wrap};
 
 use crate::link::{self, Delivered, Frame, LINK_ACK, Link, RESEND, Send, Settings};
 

@@ -7,10 +7,10 @@ use std::string::String;
 use std::vec::Vec;
 
 use quorate_check::{Outcome, Plan, check};
+use quorate_core::Solution;
+use quorate_core::prelude::*;
 use quorate_core::trace::Outcome as Effect;
-use quorate_core::{
-    Ctx, Input, NodeId, PerNode, Refusal, Scene, Solution, Span, Time, Violation, Workload,
-};
+use quorate_core::{Input, Violation, Workload};
 use quorate_sim::{Draw, Faults, Network, Report, World};
 
 use crate::flaw;

@@ -21,6 +21,7 @@ mod meta;
 mod monitor;
 mod options;
 mod own;
+pub mod prelude;
 mod protocol;
 mod scene;
 mod time;

@@ -147,3 +147,11 @@ pub struct Cost {
     /// The formula as computed, for `n` nodes.
     pub value: fn(n: f64) -> f64,
 }
+
+impl Cost {
+    /// A cost: of what, the formula as printed, and as computed.
+    #[must_use]
+    pub const fn of(what: &'static str, formula: &'static str, value: fn(f64) -> f64) -> Self {
+        Self { what, formula, value }
+    }
+}

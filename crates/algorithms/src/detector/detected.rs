@@ -4,10 +4,9 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt::{self, Debug};
 
-use quorate_core::{
-    BadOption, Boot, Ctx, Durable, Family, Liveness, Message, NodeId, Protocol, Refusal, Scene,
-    Solution, Timed, Timing, Traits, Wrap,
-};
+use quorate_core::Solution;
+use quorate_core::prelude::*;
+use quorate_core::{Family, Timed, Wrap};
 
 use super::{Detector, Event, Setup};
 

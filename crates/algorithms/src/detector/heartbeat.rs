@@ -63,10 +63,7 @@ use core::convert::Infallible;
 
 use alloc::format;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, NodeSet, OptionSpec, Options,
-    Paper, PerNode, Protocol, Refusal, Scene, Shape, Span, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::beats::Beats;
 pub use super::beats::Msg;
@@ -106,11 +103,7 @@ impl Algorithm for Heartbeat {
                 help: "by how much every mistake lengthens the timeout of the node it was about",
             },
         ],
-        costs: &[Cost {
-            what: "messages per interval",
-            formula: "n(n-1)",
-            value: |n| n * (n - 1.0),
-        }],
+        costs: &[Cost::of("messages per interval", "n(n-1)", |n| n * (n - 1.0))],
         source: include_str!("heartbeat.rs"),
     };
 

@@ -62,10 +62,8 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, NodeSet, OptionSpec, Options,
-    Paper, PerNode, Protocol, Refusal, Shape, Span, Time, Timed, Timing,
-};
+use quorate_core::Timed;
+use quorate_core::prelude::*;
 
 use self::history::{History, deviations_at, phi_at};
 use super::beats::Beats;
@@ -114,11 +112,7 @@ impl Algorithm for PhiAccrual {
                 help: "gaps are taken to deviate at least so much",
             },
         ],
-        costs: &[Cost {
-            what: "messages per interval",
-            formula: "n(n-1)",
-            value: |n| n * (n - 1.0),
-        }],
+        costs: &[Cost::of("messages per interval", "n(n-1)", |n| n * (n - 1.0))],
         source: include_str!("phi_accrual.rs"),
     };
 

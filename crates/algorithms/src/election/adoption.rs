@@ -70,10 +70,7 @@ mod edges;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
-    Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Election, Event, Promise, Rank, TreeEcho};
 use crate::options::switch;
@@ -114,11 +111,9 @@ impl Algorithm for Adoption {
                        the lectures, with its own, which can elect two leaders",
             },
         ],
-        costs: &[Cost {
-            what: "messages, one starts, complete graph",
-            formula: "2E = N(N-1)",
-            value: |n| n * (n - 1.0),
-        }],
+        costs: &[Cost::of("messages, one starts, complete graph", "2E = N(N-1)", |n| {
+            n * (n - 1.0)
+        })],
         source: include_str!("adoption.rs"),
     };
 

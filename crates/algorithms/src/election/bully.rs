@@ -73,10 +73,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Election, Event, Promise, Rank};
 use crate::Patience;
@@ -114,16 +111,8 @@ impl Algorithm for Bully {
             },
         ],
         costs: &[
-            Cost {
-                what: "messages, best dead, worst starts",
-                formula: "n²-n-1",
-                value: |n| n * n - n - 1.0,
-            },
-            Cost {
-                what: "messages, best dead, second best starts",
-                formula: "n-1",
-                value: |n| n - 1.0,
-            },
+            Cost::of("messages, best dead, worst starts", "n²-n-1", |n| n * n - n - 1.0),
+            Cost::of("messages, best dead, second best starts", "n-1", |n| n - 1.0),
         ],
         source: include_str!("bully.rs"),
     };

@@ -64,10 +64,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Protocol, Refusal, Shape, Span, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Bully, Command, Election, Event, Promise, Rank};
 use crate::Patience;
@@ -101,8 +98,8 @@ impl Algorithm for BullyBroadcast {
             },
         ],
         costs: &[
-            Cost { what: "messages, the best opens", formula: "n-1", value: |n| n - 1.0 },
-            Cost { what: "messages, the worst opens", formula: "n(n-1)", value: |n| n * (n - 1.0) },
+            Cost::of("messages, the best opens", "n-1", |n| n - 1.0),
+            Cost::of("messages, the worst opens", "n(n-1)", |n| n * (n - 1.0)),
         ],
         source: include_str!("bully_broadcast.rs"),
     };

@@ -62,10 +62,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
-    Paper, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::ring::{announce, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
@@ -92,14 +89,10 @@ impl Algorithm for ChangRoberts {
         kinds: &["CANDIDACY", "ELECTED"],
         options: OPTIONS,
         costs: &[
-            Cost { what: "messages, ids ascending", formula: "2n-1", value: |n| 2.0 * n - 1.0 },
-            Cost {
-                what: "messages, ids descending",
-                formula: "n(n+1)/2",
-                value: |n| n * (n + 1.0) / 2.0,
-            },
-            Cost { what: "messages, ids random", formula: "n·H_n", value: |n| n * harmonic(n) },
-            Cost { what: "time, all start", formula: "n", value: |n| n },
+            Cost::of("messages, ids ascending", "2n-1", |n| 2.0 * n - 1.0),
+            Cost::of("messages, ids descending", "n(n+1)/2", |n| n * (n + 1.0) / 2.0),
+            Cost::of("messages, ids random", "n·H_n", |n| n * harmonic(n)),
+            Cost::of("time, all start", "n", |n| n),
         ],
         source: include_str!("chang_roberts.rs"),
     };

@@ -59,10 +59,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, Options, Paper, Protocol,
-    Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::chang_roberts::OPTIONS;
 pub use super::chang_roberts::{Config, Msg, Wake};
@@ -90,9 +87,9 @@ impl Algorithm for ChangRobertsBidirectional {
         kinds: &["CANDIDACY", "ELECTED"],
         options: OPTIONS,
         costs: &[
-            Cost { what: "messages, at least", formula: "2n-1", value: |n| 2.0 * n - 1.0 },
-            Cost { what: "messages, at most", formula: "n(n+1)/2", value: |n| n * (n + 1.0) / 2.0 },
-            Cost { what: "time, all start", formula: "n", value: |n| n },
+            Cost::of("messages, at least", "2n-1", |n| 2.0 * n - 1.0),
+            Cost::of("messages, at most", "n(n+1)/2", |n| n * (n + 1.0) / 2.0),
+            Cost::of("time, all start", "n", |n| n),
         ],
         source: include_str!("chang_roberts_bidirectional.rs"),
     };

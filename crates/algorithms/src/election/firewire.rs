@@ -79,10 +79,7 @@ mod reset;
 use alloc::boxed::Box;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Message, Meta, NodeId, Options,
-    Paper, Protocol, Refusal, Scene, Shape, Span, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Election, Event, Promise, Rank, Setup};
 use options::Rules;
@@ -110,16 +107,10 @@ impl Algorithm for FireWire {
         kinds: &["BUS_RESET", "BE_MY_PARENT", "YOU_ARE_MY_CHILD", "ROOT"],
         options: options::SPECS,
         costs: &[
-            Cost {
-                what: "messages, all ask, no contention, wake=none",
-                formula: "2(n-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
-            Cost {
-                what: "messages, all ask, contention by coin, wake=none, mean",
-                formula: "2(n-1)+4",
-                value: |n| 2.0 * (n - 1.0) + 4.0,
-            },
+            Cost::of("messages, all ask, no contention, wake=none", "2(n-1)", |n| 2.0 * (n - 1.0)),
+            Cost::of("messages, all ask, contention by coin, wake=none, mean", "2(n-1)+4", |n| {
+                2.0 * (n - 1.0) + 4.0
+            }),
         ],
         source: include_str!("firewire.rs"),
     };

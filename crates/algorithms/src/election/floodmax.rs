@@ -61,10 +61,7 @@
 //! same happens if a message takes longer than the bound. A crash or a lost message, and the
 //! neighbours wait forever. One election per boot: who is asked when awake does nothing further.
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
-    Paper, Protocol, Refusal, Scene, Shape, Span, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::links::Links;
 use super::{Command, Election, Event, Promise, Rank};
@@ -104,17 +101,9 @@ impl Algorithm for FloodMax {
             },
         ],
         costs: &[
-            Cost {
-                what: "messages, path",
-                formula: "2·E·D = 2(N-1)²",
-                value: |n| 2.0 * (n - 1.0) * (n - 1.0),
-            },
-            Cost {
-                what: "messages, complete graph, D = 1",
-                formula: "2·E·D = N(N-1)",
-                value: |n| n * (n - 1.0),
-            },
-            Cost { what: "time, path, all start", formula: "D = N-1", value: |n| n - 1.0 },
+            Cost::of("messages, path", "2·E·D = 2(N-1)²", |n| 2.0 * (n - 1.0) * (n - 1.0)),
+            Cost::of("messages, complete graph, D = 1", "2·E·D = N(N-1)", |n| n * (n - 1.0)),
+            Cost::of("time, path, all start", "D = N-1", |n| n - 1.0),
         ],
         source: include_str!("floodmax.rs"),
     };

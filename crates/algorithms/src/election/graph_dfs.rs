@@ -64,10 +64,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, OptionSpec,
-    Options, Paper, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::links::Links;
 use super::{Command, Election, Event, Promise, Rank};
@@ -109,21 +106,13 @@ impl Algorithm for GraphDfs {
             },
         ],
         costs: &[
-            Cost {
-                what: "messages, one starts, list, without INFO",
-                formula: "2(N-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
-            Cost {
-                what: "messages, one starts, edges, complete graph, without INFO",
-                formula: "2E = N(N-1)",
-                value: |n| n * (n - 1.0),
-            },
-            Cost {
-                what: "time, one starts, list, until it knows",
-                formula: "2(N-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
+            Cost::of("messages, one starts, list, without INFO", "2(N-1)", |n| 2.0 * (n - 1.0)),
+            Cost::of(
+                "messages, one starts, edges, complete graph, without INFO",
+                "2E = N(N-1)",
+                |n| n * (n - 1.0),
+            ),
+            Cost::of("time, one starts, list, until it knows", "2(N-1)", |n| 2.0 * (n - 1.0)),
         ],
         source: include_str!("graph_dfs.rs"),
     };

@@ -62,10 +62,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Options, Paper,
-    Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::ring::{Ways, announce, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
@@ -91,21 +88,15 @@ impl Algorithm for HirschbergSinclair {
         kinds: &["FROM", "OK", "NO", "ELECTED"],
         options: &[announce("off")],
         costs: &[
-            Cost {
-                what: "messages, at most",
-                formula: "8n(1+⌈log₂ n⌉)",
-                value: |n| 8.0 * n * (1.0 + doublings(n)),
-            },
-            Cost {
-                what: "messages, the best starts alone",
-                formula: "4(2^⌈log₂ n⌉-1)+2n",
-                value: |n| 4.0 * (reach(n) - 1.0) + 2.0 * n,
-            },
-            Cost {
-                what: "time, the best starts alone",
-                formula: "2(2^⌈log₂ n⌉-1)+n",
-                value: |n| 2.0 * (reach(n) - 1.0) + n,
-            },
+            Cost::of("messages, at most", "8n(1+⌈log₂ n⌉)", |n| {
+                8.0 * n * (1.0 + doublings(n))
+            }),
+            Cost::of("messages, the best starts alone", "4(2^⌈log₂ n⌉-1)+2n", |n| {
+                4.0 * (reach(n) - 1.0) + 2.0 * n
+            }),
+            Cost::of("time, the best starts alone", "2(2^⌈log₂ n⌉-1)+n", |n| {
+                2.0 * (reach(n) - 1.0) + n
+            }),
         ],
         source: include_str!("hirschberg_sinclair.rs"),
     };

@@ -29,10 +29,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    BadOption, Boot, Channels, Ctx, Effect, Family, Input, NodeId, NodeSet, PerNode, Protocol,
-    Refusal, Scene, Shape, Solution, Traits, ViewId,
-};
+use quorate_core::Solution;
+use quorate_core::prelude::*;
+use quorate_core::{Effect, Family, Input};
 
 use super::{Command, Election, Event, Setup};
 use crate::membership::{

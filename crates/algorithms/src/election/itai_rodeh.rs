@@ -61,10 +61,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
-    Paper, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::ring::{announce, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
@@ -102,8 +99,8 @@ impl Algorithm for ItaiRodeh {
             announce("off"),
         ],
         costs: &[
-            Cost { what: "messages, one round", formula: "n(n-1)", value: |n| n * (n - 1.0) },
-            Cost { what: "time, one round", formula: "n-1", value: |n| n - 1.0 },
+            Cost::of("messages, one round", "n(n-1)", |n| n * (n - 1.0)),
+            Cost::of("time, one round", "n-1", |n| n - 1.0),
         ],
         source: include_str!("itai_rodeh.rs"),
     };

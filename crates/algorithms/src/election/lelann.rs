@@ -65,10 +65,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
-    Paper, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::ring::{announce, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
@@ -103,21 +100,9 @@ impl Algorithm for LeLann {
             announce("on"),
         ],
         costs: &[
-            Cost {
-                what: "messages, all candidates, with the announcement",
-                formula: "n²+n",
-                value: |n| n * n + n,
-            },
-            Cost {
-                what: "messages, one starter, wake=relay, with the announcement",
-                formula: "2n",
-                value: |n| 2.0 * n,
-            },
-            Cost {
-                what: "time, all start, with the announcement",
-                formula: "2n",
-                value: |n| 2.0 * n,
-            },
+            Cost::of("messages, all candidates, with the announcement", "n²+n", |n| n * n + n),
+            Cost::of("messages, one starter, wake=relay, with the announcement", "2n", |n| 2.0 * n),
+            Cost::of("time, all start, with the announcement", "2n", |n| 2.0 * n),
         ],
         source: include_str!("lelann.rs"),
     };

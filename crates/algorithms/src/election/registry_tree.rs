@@ -67,10 +67,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Liveness, Meta, NodeId, NodeSet, Options,
-    Paper, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Election, Event, Promise, Rank};
 
@@ -103,11 +100,9 @@ impl Algorithm for RegistryTree {
         survives: "crashes and recoveries that a detector reports, but not of the registry; no loss",
         kinds: &["REGISTER", "ENTRIES", "ASK", "LEVEL", "JOIN", "NEW_LEVEL", "LEAVE"],
         options: options::SPECS,
-        costs: &[Cost {
-            what: "messages, one asks, all are offered",
-            formula: "2n(n-1)+1",
-            value: |n| 2.0 * n * (n - 1.0) + 1.0,
-        }],
+        costs: &[Cost::of("messages, one asks, all are offered", "2n(n-1)+1", |n| {
+            2.0 * n * (n - 1.0) + 1.0
+        })],
         source: include_str!("registry_tree.rs"),
     };
 

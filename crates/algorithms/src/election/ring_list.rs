@@ -71,10 +71,7 @@ mod words;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Life, Liveness, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Span, Timing, View,
-};
+use quorate_core::prelude::*;
 
 use self::passing::Parcel;
 pub use self::words::{Member, Msg, Round, Stage, Timer};
@@ -114,13 +111,9 @@ impl Algorithm for RingList {
             },
         ],
         costs: &[
-            Cost {
-                what: "messages without ACK, one starter, nobody dead",
-                formula: "2n",
-                value: |n| 2.0 * n,
-            },
-            Cost { what: "messages, one starter, nobody dead", formula: "4n", value: |n| 4.0 * n },
-            Cost { what: "time, nobody dead", formula: "2n-1", value: |n| 2.0 * n - 1.0 },
+            Cost::of("messages without ACK, one starter, nobody dead", "2n", |n| 2.0 * n),
+            Cost::of("messages, one starter, nobody dead", "4n", |n| 4.0 * n),
+            Cost::of("time, nobody dead", "2n-1", |n| 2.0 * n - 1.0),
         ],
         source: include_str!("ring_list.rs"),
     };

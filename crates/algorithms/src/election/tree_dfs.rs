@@ -65,10 +65,7 @@
 use alloc::boxed::Box;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
-    Paper, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Election, Event, Promise, Rank};
 
@@ -99,21 +96,9 @@ impl Algorithm for TreeDfs {
             help: "who is told the result: everybody, or the leader and those on the way to it",
         }],
         costs: &[
-            Cost {
-                what: "messages, one starts, until it knows",
-                formula: "2(N-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
-            Cost {
-                what: "messages, one starts, all informed",
-                formula: "3(N-1)",
-                value: |n| 3.0 * (n - 1.0),
-            },
-            Cost {
-                what: "time, one starts, until it knows",
-                formula: "2(N-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
+            Cost::of("messages, one starts, until it knows", "2(N-1)", |n| 2.0 * (n - 1.0)),
+            Cost::of("messages, one starts, all informed", "3(N-1)", |n| 3.0 * (n - 1.0)),
+            Cost::of("time, one starts, until it knows", "2(N-1)", |n| 2.0 * (n - 1.0)),
         ],
         source: include_str!("tree_dfs.rs"),
     };

@@ -67,10 +67,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Paper, Protocol, Refusal, Shape,
-    Timing,
-};
+use quorate_core::prelude::*;
 
 use super::convergecast::{Convergecast, Phase, Turn};
 use super::{Command, Election, Event, Promise, Rank};
@@ -96,8 +93,8 @@ impl Algorithm for TreeEcho {
         kinds: &["EXPLORER", "ECHO", "INFO"],
         options: &[],
         costs: &[
-            Cost { what: "messages, one starts", formula: "3N-3", value: |n| 3.0 * n - 3.0 },
-            Cost { what: "messages, all start", formula: "4N-4", value: |n| 4.0 * n - 4.0 },
+            Cost::of("messages, one starts", "3N-3", |n| 3.0 * n - 3.0),
+            Cost::of("messages, all start", "4N-4", |n| 4.0 * n - 4.0),
         ],
         source: include_str!("tree_echo.rs"),
     };

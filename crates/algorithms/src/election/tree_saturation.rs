@@ -68,10 +68,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, OptionSpec, Options,
-    Paper, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::convergecast::{Convergecast, Phase, Turn};
 use super::{Command, Election, Event, Promise, Rank};
@@ -103,18 +100,10 @@ impl Algorithm for TreeSaturation {
                    or the users of all leaves but one",
         }],
         costs: &[
-            Cost {
-                what: "messages without waking up",
-                formula: "2(N-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
-            Cost {
-                what: "messages, everybody woken from outside",
-                formula: "2(N-1)+N",
-                value: |n| 2.0 * (n - 1.0) + n,
-            },
-            Cost { what: "messages, one starts", formula: "3(N-1)", value: |n| 3.0 * (n - 1.0) },
-            Cost { what: "messages, all start", formula: "4(N-1)", value: |n| 4.0 * (n - 1.0) },
+            Cost::of("messages without waking up", "2(N-1)", |n| 2.0 * (n - 1.0)),
+            Cost::of("messages, everybody woken from outside", "2(N-1)+N", |n| 2.0 * (n - 1.0) + n),
+            Cost::of("messages, one starts", "3(N-1)", |n| 3.0 * (n - 1.0)),
+            Cost::of("messages, all start", "4(N-1)", |n| 4.0 * (n - 1.0)),
         ],
         source: include_str!("tree_saturation.rs"),
     };

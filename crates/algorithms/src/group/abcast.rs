@@ -63,10 +63,7 @@
 use alloc::collections::BTreeMap;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
-    Protocol, Refusal, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Group, MessageId, Order, Promise};
 
@@ -98,8 +95,8 @@ impl Algorithm for Abcast {
         kinds: &["DATA", "PROPOSE", "FINAL"],
         options: &[],
         costs: &[
-            Cost { what: "messages per multicast", formula: "3(n-1)", value: |n| 3.0 * (n - 1.0) },
-            Cost { what: "latency", formula: "3T", value: |_| 3.0 },
+            Cost::of("messages per multicast", "3(n-1)", |n| 3.0 * (n - 1.0)),
+            Cost::of("latency", "3T", |_| 3.0),
         ],
         source: include_str!("abcast.rs"),
     };

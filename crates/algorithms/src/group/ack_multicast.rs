@@ -73,10 +73,7 @@ mod options;
 use alloc::collections::{BTreeMap, VecDeque};
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
-    Paper, PerNode, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::backoff::Backoff;
 use super::stream::{Place, Stream, Unit, field};
@@ -109,13 +106,9 @@ impl Algorithm for AckMulticast {
         kinds: &["DATA", "ACK", "REPAIR"],
         options: options::SPECS,
         costs: &[
-            Cost { what: "sendings per multicast, no loss", formula: "n", value: |n| n },
-            Cost {
-                what: "messages per multicast, no loss",
-                formula: "2(n-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
-            Cost { what: "latency, no loss", formula: "T", value: |_| 1.0 },
+            Cost::of("sendings per multicast, no loss", "n", |n| n),
+            Cost::of("messages per multicast, no loss", "2(n-1)", |n| 2.0 * (n - 1.0)),
+            Cost::of("latency, no loss", "T", |_| 1.0),
         ],
         source: include_str!("ack_multicast.rs"),
     };

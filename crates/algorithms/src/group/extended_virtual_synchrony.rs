@@ -99,10 +99,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Life, Liveness, Meta, NodeId,
-    NodeSet, Paper, Protocol, Refusal, Shape, Sole, Timing, ViewId,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Group, History, Ordering, Promise, Views, Wish};
 use forming::Recovery;
@@ -138,13 +135,11 @@ impl Algorithm for ExtendedVirtualSynchrony {
         kinds: &["DATA", "ACK", "REACH", "JOIN", "COMMIT", "STATE", "REPAIR", "DONE"],
         options: &[],
         costs: &[
-            Cost { what: "messages per multicast", formula: "n(n-1)", value: |n| n * (n - 1.0) },
-            Cost { what: "latency", formula: "2T", value: |_| 2.0 },
-            Cost {
-                what: "messages, change to n members after a crash",
-                formula: "3n² - n - 1",
-                value: |n| 3.0 * n * n - n - 1.0,
-            },
+            Cost::of("messages per multicast", "n(n-1)", |n| n * (n - 1.0)),
+            Cost::of("latency", "2T", |_| 2.0),
+            Cost::of("messages, change to n members after a crash", "3n² - n - 1", |n| {
+                3.0 * n * n - n - 1.0
+            }),
         ],
         source: include_str!("extended_virtual_synchrony.rs"),
     };

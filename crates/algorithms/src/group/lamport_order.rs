@@ -60,10 +60,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, PerNode,
-    Protocol, Refusal, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Group, MessageId, Order, Promise};
 
@@ -89,8 +86,8 @@ impl Algorithm for LamportOrder {
         kinds: &["DATA", "ACK"],
         options: &[],
         costs: &[
-            Cost { what: "messages per multicast", formula: "n(n-1)", value: |n| n * (n - 1.0) },
-            Cost { what: "latency", formula: "2T", value: |_| 2.0 },
+            Cost::of("messages per multicast", "n(n-1)", |n| n * (n - 1.0)),
+            Cost::of("latency", "2T", |_| 2.0),
         ],
         source: include_str!("lamport_order.rs"),
     };

@@ -76,10 +76,7 @@ mod receiver;
 use alloc::collections::VecDeque;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
-    PerNode, Protocol, Refusal, Shape, Span, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::backoff::Backoff;
 use super::stream::{Unit, field};
@@ -103,17 +100,9 @@ impl Algorithm for NackMulticast {
         kinds: &["DATA", "NACK", "REPAIR", "HEARTBEAT", "STOP"],
         options: options::SPECS,
         costs: &[
-            Cost {
-                what: "sendings per multicast, no loss, DATA only",
-                formula: "1",
-                value: |_| 1.0,
-            },
-            Cost {
-                what: "messages per multicast, no loss, DATA only",
-                formula: "n-1",
-                value: |n| n - 1.0,
-            },
-            Cost { what: "latency, no loss", formula: "T", value: |_| 1.0 },
+            Cost::of("sendings per multicast, no loss, DATA only", "1", |_| 1.0),
+            Cost::of("messages per multicast, no loss, DATA only", "n-1", |n| n - 1.0),
+            Cost::of("latency, no loss", "T", |_| 1.0),
         ],
         source: include_str!("nack_multicast.rs"),
     };

@@ -68,10 +68,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, OptionSpec,
-    Options, Paper, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Group, MessageId, Order, Promise};
 
@@ -106,13 +103,9 @@ impl Algorithm for Sequencer {
             help: "who multicasts a message: its sender, or the sequencer for it",
         }],
         costs: &[
-            Cost {
-                what: "messages per multicast, by broadcast",
-                formula: "2(n-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
-            Cost { what: "messages per multicast, by sequencer", formula: "1+(n-1)", value: |n| n },
-            Cost { what: "latency", formula: "2T", value: |_| 2.0 },
+            Cost::of("messages per multicast, by broadcast", "2(n-1)", |n| 2.0 * (n - 1.0)),
+            Cost::of("messages per multicast, by sequencer", "1+(n-1)", |n| n),
+            Cost::of("latency", "2T", |_| 2.0),
         ],
         source: include_str!("sequencer.rs"),
     };

@@ -81,10 +81,8 @@ mod timing;
 use alloc::collections::BTreeMap;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Options,
-    Paper, Protocol, Refusal, Shape, Span, Timed, Timing,
-};
+use quorate_core::Timed;
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Group, MessageId, Ordering, Promise, Views, Wish};
 use answering::Answer;
@@ -120,16 +118,10 @@ impl Algorithm for Srm {
         kinds: &["DATA", "REQUEST", "REPAIR", "SESSION"],
         options: options::SPECS,
         costs: &[
-            Cost {
-                what: "messages per multicast, no loss, DATA only",
-                formula: "n-1",
-                value: |n| n - 1.0,
-            },
-            Cost {
-                what: "REQUEST per loss, star of n members, C2 = 2",
-                formula: "1+(n-1)/2-2^-(n-1)",
-                value: |n| 1.0 + (n - 1.0) / 2.0 - (1..n as u32).fold(1.0, |power, _| power / 2.0),
-            },
+            Cost::of("messages per multicast, no loss, DATA only", "n-1", |n| n - 1.0),
+            Cost::of("REQUEST per loss, star of n members, C2 = 2", "1+(n-1)/2-2^-(n-1)", |n| {
+                1.0 + (n - 1.0) / 2.0 - (1..n as u32).fold(1.0, |power, _| power / 2.0)
+            }),
         ],
         source: include_str!("srm.rs"),
     };

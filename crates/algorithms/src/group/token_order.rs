@@ -84,10 +84,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, NodeSet, OptionSpec, Options,
-    Paper, Protocol, Refusal, Shape, Span, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Group, Order, Promise, Wish};
 use crate::options::number;
@@ -128,12 +125,8 @@ impl Algorithm for TokenOrder {
             help: "how many messages a member sends before it passes the token on, 1 to 64",
         }],
         costs: &[
-            Cost { what: "DATA messages per multicast", formula: "n-1", value: |n| n - 1.0 },
-            Cost {
-                what: "messages, one multicast of the first member",
-                formula: "4n-1",
-                value: |n| 4.0 * n - 1.0,
-            },
+            Cost::of("DATA messages per multicast", "n-1", |n| n - 1.0),
+            Cost::of("messages, one multicast of the first member", "4n-1", |n| 4.0 * n - 1.0),
         ],
         source: include_str!("token_order.rs"),
     };

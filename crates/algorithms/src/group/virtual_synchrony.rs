@@ -93,10 +93,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, NodeSet, Options, Paper,
-    Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Group, History, Ordering, Promise, TotalBy, Views, Wish};
 use crate::membership::{Charter, Founding, Hall, Majority, Pace, Register, Seat, SeatRecord};
@@ -158,12 +155,8 @@ impl Algorithm for VirtualSynchrony {
         ],
         options: OPTIONS,
         costs: &[
-            Cost { what: "messages per multicast, fifo", formula: "N-1", value: |n| n - 1.0 },
-            Cost {
-                what: "messages per multicast, total by sequencer",
-                formula: "2(N-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
+            Cost::of("messages per multicast, fifo", "N-1", |n| n - 1.0),
+            Cost::of("messages per multicast, total by sequencer", "2(N-1)", |n| 2.0 * (n - 1.0)),
         ],
         source: include_str!("virtual_synchrony.rs"),
     };

@@ -7,9 +7,8 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-use quorate_core::{
-    Ctx, Effect, Input, Kept, Life, Liveness, Message, NodeId, Protocol, Refusal, Time,
-};
+use quorate_core::prelude::*;
+use quorate_core::{Effect, Input};
 use quorate_sim::Draw;
 
 use crate::testing::node;

@@ -4,10 +4,9 @@ use core::convert::Infallible;
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
-use quorate_core::{
-    Algorithm, Ctx, Liveness, Message, NodeId, NodeSet, Protocol, Refusal, Scene, Solution,
-    Topology, ViewId,
-};
+use quorate_core::Solution;
+use quorate_core::Topology;
+use quorate_core::prelude::*;
 
 use super::hall::EARLY_MAX;
 use super::stage::Stage;

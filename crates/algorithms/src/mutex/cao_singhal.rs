@@ -82,10 +82,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
-    Protocol, Refusal, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::votes::{Tenure, Votes};
 use super::{Command, Event, Mutex, Promise};
@@ -112,22 +109,10 @@ impl Algorithm for CaoSinghal {
         kinds: &["REQUEST", "REPLY", "RELEASE", "INQUIRE", "FAIL", "YIELD", "TRANSFER"],
         options: &[],
         costs: &[
-            Cost {
-                what: "messages per entry, light",
-                formula: "3(K-1)",
-                value: |k| 3.0 * (k - 1.0),
-            },
-            Cost {
-                what: "messages per entry, heavy",
-                formula: "about 5(K-1)",
-                value: |k| 5.0 * (k - 1.0),
-            },
-            Cost {
-                what: "messages per entry, worst",
-                formula: "6(K-1)",
-                value: |k| 6.0 * (k - 1.0),
-            },
-            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+            Cost::of("messages per entry, light", "3(K-1)", |k| 3.0 * (k - 1.0)),
+            Cost::of("messages per entry, heavy", "about 5(K-1)", |k| 5.0 * (k - 1.0)),
+            Cost::of("messages per entry, worst", "6(K-1)", |k| 6.0 * (k - 1.0)),
+            Cost::of("synchronisation delay", "T", |_| 1.0),
         ],
         source: include_str!("cao_singhal.rs"),
     };

@@ -63,10 +63,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
-    Protocol, Refusal, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise};
 
@@ -91,13 +88,9 @@ impl Algorithm for CarvalhoRoucairol {
         kinds: &["REQUEST", "REPLY"],
         options: &[],
         costs: &[
-            Cost { what: "messages per entry, best", formula: "0", value: |_| 0.0 },
-            Cost {
-                what: "messages per entry, worst",
-                formula: "2(N-1)",
-                value: |n| 2.0 * (n - 1.0),
-            },
-            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+            Cost::of("messages per entry, best", "0", |_| 0.0),
+            Cost::of("messages per entry, worst", "2(N-1)", |n| 2.0 * (n - 1.0)),
+            Cost::of("synchronisation delay", "T", |_| 1.0),
         ],
         source: include_str!("carvalho_roucairol.rs"),
     };

@@ -65,10 +65,7 @@
 use alloc::collections::VecDeque;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, OptionSpec,
-    Options, Paper, Protocol, Refusal, Scene, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise, Setup};
 
@@ -98,9 +95,9 @@ impl Algorithm for Central {
             help: "the node that decides",
         }],
         costs: &[
-            Cost { what: "messages per entry, light", formula: "3", value: |_| 3.0 },
-            Cost { what: "messages per entry, heavy", formula: "3", value: |_| 3.0 },
-            Cost { what: "synchronisation delay", formula: "2T", value: |_| 2.0 },
+            Cost::of("messages per entry, light", "3", |_| 3.0),
+            Cost::of("messages per entry, heavy", "3", |_| 3.0),
+            Cost::of("synchronisation delay", "2T", |_| 2.0),
         ],
         source: include_str!("central.rs"),
     };

@@ -69,10 +69,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, PerNode, Protocol, Refusal, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise};
 
@@ -103,17 +100,9 @@ impl Algorithm for Lamport {
                    something younger anyway",
         }],
         costs: &[
-            Cost {
-                what: "messages per entry, light",
-                formula: "3(N-1)",
-                value: |n| 3.0 * (n - 1.0),
-            },
-            Cost {
-                what: "messages per entry, heavy",
-                formula: "3(N-1)",
-                value: |n| 3.0 * (n - 1.0),
-            },
-            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+            Cost::of("messages per entry, light", "3(N-1)", |n| 3.0 * (n - 1.0)),
+            Cost::of("messages per entry, heavy", "3(N-1)", |n| 3.0 * (n - 1.0)),
+            Cost::of("synchronisation delay", "T", |_| 1.0),
         ],
         source: include_str!("lamport.rs"),
     };

@@ -92,10 +92,7 @@ mod asker;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, Protocol, Refusal, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::votes::Votes;
 use super::{Command, Event, Mutex, Promise};
@@ -130,22 +127,10 @@ impl Algorithm for Maekawa {
                    given back whenever asked for",
         }],
         costs: &[
-            Cost {
-                what: "messages per entry, light",
-                formula: "3(K-1)",
-                value: |k| 3.0 * (k - 1.0),
-            },
-            Cost {
-                what: "messages per entry, heavy",
-                formula: "about 4(K-1)",
-                value: |k| 4.0 * (k - 1.0),
-            },
-            Cost {
-                what: "messages per entry, worst",
-                formula: "5(K-1)",
-                value: |k| 5.0 * (k - 1.0),
-            },
-            Cost { what: "synchronisation delay", formula: "about 2T", value: |_| 2.0 },
+            Cost::of("messages per entry, light", "3(K-1)", |k| 3.0 * (k - 1.0)),
+            Cost::of("messages per entry, heavy", "about 4(K-1)", |k| 4.0 * (k - 1.0)),
+            Cost::of("messages per entry, worst", "5(K-1)", |k| 5.0 * (k - 1.0)),
+            Cost::of("synchronisation delay", "about 2T", |_| 2.0),
         ],
         source: include_str!("maekawa.rs"),
     };

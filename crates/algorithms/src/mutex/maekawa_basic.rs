@@ -65,10 +65,7 @@
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
-    Protocol, Refusal, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::votes::{Taken, Votes};
 use super::{Command, Event, Mutex, Promise};
@@ -94,17 +91,9 @@ impl Algorithm for MaekawaBasic {
         kinds: &["REQUEST", "LOCKED", "RELEASE"],
         options: &[],
         costs: &[
-            Cost {
-                what: "messages per entry, light",
-                formula: "3(K-1)",
-                value: |k| 3.0 * (k - 1.0),
-            },
-            Cost {
-                what: "messages per entry, heavy",
-                formula: "3(K-1)",
-                value: |k| 3.0 * (k - 1.0),
-            },
-            Cost { what: "synchronisation delay", formula: "2T", value: |_| 2.0 },
+            Cost::of("messages per entry, light", "3(K-1)", |k| 3.0 * (k - 1.0)),
+            Cost::of("messages per entry, heavy", "3(K-1)", |k| 3.0 * (k - 1.0)),
+            Cost::of("synchronisation delay", "2T", |_| 2.0),
         ],
         source: include_str!("maekawa_basic.rs"),
     };

@@ -76,10 +76,7 @@ mod voter;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, PerNode, Protocol, Refusal, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::votes::Votes;
 use super::{Command, Event, Mutex, Promise};
@@ -89,56 +86,47 @@ impl Algorithm for Majority {
     type Family = Mutex;
     type Config = Config;
 
-    const META: Meta = Meta {
-        name: "mutex/majority",
-        summary: "every node has one vote, and whoever has more than half of them enters",
-        paper: Paper {
-            authors: "R. H. Thomas",
-            title: "A Majority Consensus Approach to Concurrency Control for Multiple Copy \
+    const META: Meta =
+        Meta {
+            name: "mutex/majority",
+            summary: "every node has one vote, and whoever has more than half of them enters",
+            paper: Paper {
+                authors: "R. H. Thomas",
+                title: "A Majority Consensus Approach to Concurrency Control for Multiple Copy \
                     Databases",
-            venue: "ACM Transactions on Database Systems 4(2)",
-            year: 1979,
-            doi: "10.1145/320071.320076",
-        },
-        shape: Shape::Complete,
-        channels: Channels::Unordered,
-        timing: Timing::Asynchronous,
-        survives: "crashes of a minority that neither waits nor is inside; no loss",
-        kinds: &["REQUEST", "VOTE", "INQUIRE", "RELINQUISH", "RELEASE"],
-        options: &[
-            OptionSpec {
-                name: "rule",
-                values: "votes|published",
-                default: "votes",
-                help: "one vote per node, or the short cut that is not safe: Ricart and \
+                venue: "ACM Transactions on Database Systems 4(2)",
+                year: 1979,
+                doi: "10.1145/320071.320076",
+            },
+            shape: Shape::Complete,
+            channels: Channels::Unordered,
+            timing: Timing::Asynchronous,
+            survives: "crashes of a minority that neither waits nor is inside; no loss",
+            kinds: &["REQUEST", "VOTE", "INQUIRE", "RELINQUISH", "RELEASE"],
+            options: &[
+                OptionSpec {
+                    name: "rule",
+                    values: "votes|published",
+                    default: "votes",
+                    help: "one vote per node, or the short cut that is not safe: Ricart and \
                        Agrawala's answers, of which more than half suffice",
-            },
-            OptionSpec {
-                name: "ask",
-                values: "all|majority",
-                default: "all",
-                help: "whom a node asks: everybody, or always the same majority",
-            },
-        ],
-        costs: &[
-            Cost {
-                what: "messages per entry, light",
-                formula: "3(N-1)",
-                value: |n| 3.0 * (n - 1.0),
-            },
-            Cost {
-                what: "messages per entry, worst",
-                formula: "6(N-1)",
-                value: |n| 6.0 * (n - 1.0),
-            },
-            Cost {
-                what: "synchronisation delay",
-                formula: "2T, T if N ≤ 3",
-                value: |n| if n <= 3.0 { 1.0 } else { 2.0 },
-            },
-        ],
-        source: include_str!("majority.rs"),
-    };
+                },
+                OptionSpec {
+                    name: "ask",
+                    values: "all|majority",
+                    default: "all",
+                    help: "whom a node asks: everybody, or always the same majority",
+                },
+            ],
+            costs: &[
+                Cost::of("messages per entry, light", "3(N-1)", |n| 3.0 * (n - 1.0)),
+                Cost::of("messages per entry, worst", "6(N-1)", |n| 6.0 * (n - 1.0)),
+                Cost::of("synchronisation delay", "2T, T if N ≤ 3", |n| {
+                    if n <= 3.0 { 1.0 } else { 2.0 }
+                }),
+            ],
+            source: include_str!("majority.rs"),
+        };
 
     fn promise(_: &Config) -> Promise {
         Promise { fair: false, live: true }

@@ -63,10 +63,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Paper, Protocol, Refusal,
-    Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise};
 
@@ -91,10 +88,10 @@ impl Algorithm for NaimiTrehel {
         kinds: &["REQUEST", "TOKEN"],
         options: &[],
         costs: &[
-            Cost { what: "messages per entry, best", formula: "0", value: |_| 0.0 },
-            Cost { what: "messages per entry, average", formula: "H(N-1)", value: harmonic_below },
-            Cost { what: "messages per entry, worst", formula: "N", value: |n| n },
-            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+            Cost::of("messages per entry, best", "0", |_| 0.0),
+            Cost::of("messages per entry, average", "H(N-1)", harmonic_below),
+            Cost::of("messages per entry, worst", "N", |n| n),
+            Cost::of("synchronisation delay", "T", |_| 1.0),
         ],
         source: include_str!("naimi_trehel.rs"),
     };

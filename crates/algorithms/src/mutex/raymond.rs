@@ -67,10 +67,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, Paper, Protocol,
-    Refusal, Scene, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise, Setup, Tree};
 
@@ -95,18 +92,16 @@ impl Algorithm for Raymond {
         kinds: &["REQUEST", "TOKEN"],
         options: &[],
         costs: &[
-            Cost { what: "messages per entry, best", formula: "0", value: |_| 0.0 },
-            Cost {
-                what: "messages per entry, worst",
-                formula: "2D; the diameter D of a binary tree",
-                value: |n| 2.0 * diameter(n),
-            },
-            Cost { what: "messages per entry, heavy", formula: "about 4", value: |_| 4.0 },
-            Cost {
-                what: "synchronisation delay, worst",
-                formula: "D·T; the diameter D of a binary tree",
-                value: diameter,
-            },
+            Cost::of("messages per entry, best", "0", |_| 0.0),
+            Cost::of("messages per entry, worst", "2D; the diameter D of a binary tree", |n| {
+                2.0 * diameter(n)
+            }),
+            Cost::of("messages per entry, heavy", "about 4", |_| 4.0),
+            Cost::of(
+                "synchronisation delay, worst",
+                "D·T; the diameter D of a binary tree",
+                diameter,
+            ),
         ],
         source: include_str!("raymond.rs"),
     };

@@ -61,10 +61,7 @@
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet, Paper,
-    Protocol, Refusal, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise};
 
@@ -89,8 +86,8 @@ impl Algorithm for RicartAgrawala {
         kinds: &["REQUEST", "REPLY"],
         options: &[],
         costs: &[
-            Cost { what: "messages per entry", formula: "2(N-1)", value: |n| 2.0 * (n - 1.0) },
-            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+            Cost::of("messages per entry", "2(N-1)", |n| 2.0 * (n - 1.0)),
+            Cost::of("synchronisation delay", "T", |_| 1.0),
         ],
         source: include_str!("ricart_agrawala.rs"),
     };

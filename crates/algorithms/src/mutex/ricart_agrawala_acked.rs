@@ -75,10 +75,7 @@ mod watch;
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    Options, Paper, PerNode, Protocol, Refusal, Shape, Span, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise};
 use crate::Patience;
@@ -104,17 +101,9 @@ impl Algorithm for RicartAgrawalaAcked {
         kinds: &["REQUEST", "REPLY", "ACK", "ALIVE?", "ALIVE"],
         options: &[Patience::DELAY_MAX, Patience::PROCESSING],
         costs: &[
-            Cost {
-                what: "messages per entry, light",
-                formula: "3(N-1)",
-                value: |n| 3.0 * (n - 1.0),
-            },
-            Cost {
-                what: "messages per entry, worst",
-                formula: "4(N-1) without ALIVE",
-                value: |n| 4.0 * (n - 1.0),
-            },
-            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+            Cost::of("messages per entry, light", "3(N-1)", |n| 3.0 * (n - 1.0)),
+            Cost::of("messages per entry, worst", "4(N-1) without ALIVE", |n| 4.0 * (n - 1.0)),
+            Cost::of("synchronisation delay", "T", |_| 1.0),
         ],
         source: include_str!("ricart_agrawala_acked.rs"),
     };

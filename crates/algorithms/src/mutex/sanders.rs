@@ -82,10 +82,7 @@ mod structure;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, LamportClock, Message, Meta, NodeId, NodeSet,
-    OptionSpec, Options, Paper, Protocol, Refusal, Scene, Shape, Stamp, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::votes::{Recall, Taken, Votes};
 use super::{Command, Event, Mutex, Promise};
@@ -119,18 +116,16 @@ impl Algorithm for Sanders {
                    (Ricart and Agrawala), node 1, or everybody",
         }],
         costs: &[
-            Cost {
-                what: "messages per entry, light",
-                formula: "2(|R|-1)+(|I|-1), 3(K-1) for quorums",
-                value: |k| 3.0 * (k - 1.0),
-            },
-            Cost {
-                what: "messages per entry, worst",
-                formula: "3 more for each INQUIRE, 6(K-1) for quorums",
-                value: |k| 6.0 * (k - 1.0),
-            },
-            Cost { what: "synchronisation delay, best", formula: "T", value: |_| 1.0 },
-            Cost { what: "synchronisation delay, worst", formula: "2T", value: |_| 2.0 },
+            Cost::of("messages per entry, light", "2(|R|-1)+(|I|-1), 3(K-1) for quorums", |k| {
+                3.0 * (k - 1.0)
+            }),
+            Cost::of(
+                "messages per entry, worst",
+                "3 more for each INQUIRE, 6(K-1) for quorums",
+                |k| 6.0 * (k - 1.0),
+            ),
+            Cost::of("synchronisation delay, best", "T", |_| 1.0),
+            Cost::of("synchronisation delay, worst", "2T", |_| 2.0),
         ],
         source: include_str!("sanders.rs"),
     };

@@ -73,10 +73,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, OptionSpec,
-    Options, Paper, PerNode, Protocol, Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise};
 
@@ -107,10 +104,10 @@ impl Algorithm for Singhal {
                    after which somebody may wait for ever",
         }],
         costs: &[
-            Cost { what: "messages per entry, best", formula: "0", value: |_| 0.0 },
-            Cost { what: "messages per entry, worst", formula: "N", value: |n| n },
-            Cost { what: "messages per entry, heavy", formula: "about N", value: |n| n },
-            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+            Cost::of("messages per entry, best", "0", |_| 0.0),
+            Cost::of("messages per entry, worst", "N", |n| n),
+            Cost::of("messages per entry, heavy", "about N", |n| n),
+            Cost::of("synchronisation delay", "T", |_| 1.0),
         ],
         source: include_str!("singhal.rs"),
     };

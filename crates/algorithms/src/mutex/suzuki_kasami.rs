@@ -70,10 +70,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, Boot, Channels, Cost, Ctx, Message, Meta, NodeId, NodeSet, Paper, PerNode, Protocol,
-    Refusal, Shape, Timing,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise};
 
@@ -98,10 +95,10 @@ impl Algorithm for SuzukiKasami {
         kinds: &["REQUEST", "TOKEN"],
         options: &[],
         costs: &[
-            Cost { what: "messages per entry, best", formula: "0", value: |_| 0.0 },
-            Cost { what: "messages per entry, light", formula: "N", value: |n| n },
-            Cost { what: "messages per entry, heavy", formula: "N", value: |n| n },
-            Cost { what: "synchronisation delay", formula: "T", value: |_| 1.0 },
+            Cost::of("messages per entry, best", "0", |_| 0.0),
+            Cost::of("messages per entry, light", "N", |n| n),
+            Cost::of("messages per entry, heavy", "N", |n| n),
+            Cost::of("synchronisation delay", "T", |_| 1.0),
         ],
         source: include_str!("suzuki_kasami.rs"),
     };

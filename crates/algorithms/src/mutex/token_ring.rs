@@ -80,10 +80,7 @@ mod words;
 
 use core::convert::Infallible;
 
-use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Cost, Ctx, Meta, NodeId, OptionSpec, Options, Paper,
-    Protocol, Refusal, Shape, Span, Timing, View,
-};
+use quorate_core::prelude::*;
 
 use super::{Command, Event, Mutex, Promise};
 use crate::Patience;
@@ -131,9 +128,9 @@ impl Algorithm for TokenRing {
             },
         ],
         costs: &[
-            Cost { what: "messages per entry, heavy", formula: "about 1", value: |_| 1.0 },
-            Cost { what: "synchronisation delay, best", formula: "T", value: |_| 1.0 },
-            Cost { what: "synchronisation delay, worst", formula: "N·T", value: |n| n },
+            Cost::of("messages per entry, heavy", "about 1", |_| 1.0),
+            Cost::of("synchronisation delay, best", "T", |_| 1.0),
+            Cost::of("synchronisation delay, worst", "N·T", |n| n),
         ],
         source: include_str!("token_ring.rs"),
     };

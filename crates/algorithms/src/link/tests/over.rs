@@ -2,10 +2,9 @@
 
 use std::vec::Vec;
 
-use quorate_core::{
-    Algorithm, Channels, Ctx, Effect, Input, Life, Protocol, Refusal, Scene, Sink, Solution, Stamp,
-    Time, Topology,
-};
+use quorate_core::Solution;
+use quorate_core::prelude::*;
+use quorate_core::{Effect, Input, Sink, Topology};
 use quorate_sim::Draw;
 
 use super::super::{Ack, Body, Frame, Session, Settings};

@@ -4,10 +4,8 @@ use std::format;
 use std::vec::Vec;
 
 use quorate_check::{Network as Order, Plan, Timers};
-use quorate_core::{
-    Algorithm, Boot, Channels, Ctx, Fact, Family, Meta, Monitor, NodeId, NodeSet, Paper, Protocol,
-    Refusal, Scene, Shape, Span, Time, Timing, Topology, Violation, Wait, Workload, Wrap,
-};
+use quorate_core::prelude::*;
+use quorate_core::{Fact, Family, Monitor, Topology, Violation, Wait, Workload, Wrap};
 use quorate_sim::{Crash, Faults, Network, Recovery};
 
 use super::super::{Bounds, Delivered, Frame, Link, Send, Settings, Timer};

@@ -10,10 +10,8 @@
 use core::convert::Infallible;
 
 use quorate_check::{Discards, Network, Outcome, Plan, check};
-use quorate_core::{
-    Algorithm, BadOption, Boot, Ctx, Fact, Family, Message, Meta, Monitor, NodeId, NodeSet,
-    Options, PerNode, Protocol, Refusal, Scene, Span, Topology, Violation, Wait, Workload,
-};
+use quorate_core::prelude::*;
+use quorate_core::{Fact, Family, Monitor, Topology, Violation, Wait, Workload};
 
 use super::Lamport;
 use crate::mutex::{Command, Event};
