@@ -46,7 +46,9 @@ enum GoesOn {
 impl Schedule {
     fn drawn(goes_on: GoesOn, seed: u64) -> Self {
         let dice = &mut Dice::new(seed);
-        let members = 3 + dice.below(10) as usize;
+        // Small groups have most of the faults, and large ones most of the cost.
+        let most = dice.one_of(&[3, 3, 10]);
+        let members = 3 + dice.below(most) as usize;
         let joiners = dice.below(4) as usize;
         let joins = (0..joiners).map(|joiner| (members + joiner, 0)).collect::<Vec<_>>();
         let leaves = dice.some(2, members);
