@@ -7,7 +7,7 @@
 extern crate alloc;
 
 #[macro_use]
-mod flaw;
+pub mod flaw;
 mod catalogue;
 pub mod detector;
 pub mod election;

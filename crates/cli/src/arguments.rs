@@ -148,6 +148,9 @@ pub(crate) struct SceneArguments {
     /// give a generous --delay-max to algorithms that need one), detector/NAME (a failure detector)
     #[arg(long, value_name = "LAYER,…", default_value = "bare")]
     pub(crate) over: String,
+    /// Plant this mistake in the algorithm and see whether it is found; `list` names those there are
+    #[arg(long, value_name = "NAME")]
+    pub(crate) flaw: Option<String>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -441,6 +444,8 @@ impl SceneArguments {
         spec.topology = self.topology.as_deref().map(topology).transpose()?;
         spec.channels = self.channels;
         spec.over = read("--over", &self.over)?;
+        spec.flaw = self.flaw.clone();
+        spec.plant()?;
         spec.nodes = self.nodes.or_else(|| spec.counted()).unwrap_or(spec.nodes);
         Ok(spec)
     }

@@ -8,6 +8,7 @@ mod arguments;
 mod check;
 mod compare;
 mod demo;
+mod flaws;
 mod net;
 mod new;
 mod output;
@@ -41,6 +42,8 @@ fn main() -> ExitCode {
     };
     let given = Given::of(&matches);
     let done = match cli.task {
+        Task::Sim(arguments) if flaws::asked(&arguments.scene) => flaws::list(&arguments.scene),
+        Task::Check(arguments) if flaws::asked(&arguments.scene) => flaws::list(&arguments.scene),
         Task::Sim(arguments) => sim::run(&arguments, given),
         Task::Net(arguments) => net::run(&arguments, given),
         Task::NetNode => net::run_node(),

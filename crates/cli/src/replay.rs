@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 use quorate_lab::trace_file::TraceFile;
-use quorate_lab::{BadInput, Difference, Replayed, replay};
+use quorate_lab::{BadInput, Difference, Replayed, Spec, replay};
 use serde_json::{Map, json};
 
 use crate::Done;
@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<Done, BadInput> {
         BadInput::new("TRACE", format!("{}: {what}", path.display()))
     };
     let trace = TraceFile::read(BufReader::new(file)).map_err(|error| bad(&error))?;
+    planted(&trace)?;
     let Replayed { records, violation, difference } =
         replay(&trace).map_err(|error| bad(&error.reason))?;
     if let Some(Difference { line, text }) = difference {
@@ -54,4 +55,13 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<Done, BadInput> {
         }
     }
     Ok(if violation.is_some() { Done::Violated } else { Done::Holds })
+}
+
+/// A run with a mistake is replayed with it.
+fn planted(trace: &TraceFile) -> Result<(), BadInput> {
+    match serde_json::from_str::<Spec>(&trace.header.spec) {
+        Ok(spec) => spec.plant(),
+        // Whoever replays it says what is wrong with it.
+        Err(_) => Ok(()),
+    }
 }

@@ -11,6 +11,7 @@ pub mod election;
 mod exhaust;
 mod fault;
 mod figures;
+mod flaws;
 pub mod group;
 mod grown;
 mod input;
@@ -29,6 +30,7 @@ pub mod verify;
 pub use exhaust::{DISCARDS, Exhausted, STARTS, TIMERS, exhaust};
 pub use fault::{ClockSpec, CutSpec, NodeAt, PartitionSpec, PauseSpec, RestartSpec, Window};
 pub use figures::{Figure, Figures, Named, Number};
+pub use flaws::flaws;
 pub use input::BadInput;
 pub use over::Over;
 pub use registry::{

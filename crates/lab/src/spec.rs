@@ -107,6 +107,9 @@ pub struct Spec {
     /// When to stop, in nanoseconds; when nothing happens any more if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+    /// The mistake that is planted in the algorithm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw: Option<String>,
     /// What the family is given.
     pub family: FamilySpec,
 }
@@ -221,6 +224,7 @@ impl Spec {
             disk_write: None,
             detection: None,
             until: None,
+            flaw: None,
             family: usual(algorithm),
         }
     }

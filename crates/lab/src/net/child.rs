@@ -55,6 +55,7 @@ pub fn serve() -> io::Result<()> {
     let voice = Voice { me, life: Life(who.life), turn: Arc::default() };
     let spec = who.spec.clone();
     let run = || {
+        spec.plant().map_err(io::Error::other)?;
         let (problem, _) = find(&spec.algorithm).map_err(io::Error::other)?;
         let birth = Birth { me, who, stdin: stdin.lines(), voice: voice.clone() };
         (problem.net_node)(&spec, birth)
