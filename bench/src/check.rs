@@ -5,6 +5,7 @@ mod packed;
 
 use std::time::Instant;
 
+use quorate_algorithms::election::chang_roberts::{Compare, Config};
 use quorate_algorithms::election::{ChangRoberts, Criterion, Initiators, Setup};
 use quorate_check::{Discards, Outcome, Plan, Start, check};
 use quorate_core::{NodeSet, Scene, Topology};
@@ -71,7 +72,8 @@ fn plan(start: Start, threads: usize) -> Plan {
 fn count_states(count: usize, plan: &Plan) -> u64 {
     let ids: Vec<u32> = (1..=count as u32).collect();
     let setup = Setup::with_ids(&ids, Criterion::Lowest);
-    let scene = Scene::<ChangRoberts>::new(Topology::ring(count), setup, Default::default());
+    let config = Config { compare: Compare::Own, ..Config::default() };
+    let scene = Scene::<ChangRoberts>::new(Topology::ring(count), setup, config);
     let users = Initiators::at_once(NodeSet::first(count));
     let report = check(&scene, &users, plan, &mut |_| {});
     assert_eq!(report.outcome, Outcome::Holds);

@@ -73,15 +73,17 @@ mod joining;
 mod lives;
 mod majority;
 mod register;
+mod running;
 mod seats;
 mod tenant;
 mod words;
 
 pub use authority::{Authority, Proposal, Seat, SeatMsg, SeatRecord};
-pub(crate) use given::Given;
+pub(crate) use given::{Given, traits_in_views};
 pub use hall::{Founding, Hall, Pace};
 pub use majority::{Ballot, Ledger, MAJORITY_KINDS, Majority, MajorityMsg, Retry, Step};
 pub use register::{Register, RegisterMsg};
+pub(crate) use running::Running;
 pub use tenant::{
     Agreed, Ask, Beginning, Content, Deciding, Exit, Origin, Report, Seating, State, Tenant, Terms,
 };

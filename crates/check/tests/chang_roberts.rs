@@ -1,6 +1,7 @@
 //! State counts of Chang and Roberts' algorithm that public models of it have, too: everybody
 //! starts, the lowest id wins, and ids ascend in sending direction, which is the worst case.
 
+use quorate_algorithms::election::chang_roberts::{Compare, Config};
 use quorate_algorithms::election::{ChangRoberts, Criterion, Initiators, Setup};
 use quorate_check::{Discards, Network, Outcome, Plan, Report, Start, check};
 use quorate_core::{NodeSet, Scene, Topology};
@@ -8,7 +9,8 @@ use quorate_core::{NodeSet, Scene, Topology};
 fn explore(count: usize, plan: &Plan) -> Report {
     let ids: Vec<u32> = (1..=count as u32).collect();
     let setup = Setup::with_ids(&ids, Criterion::Lowest);
-    let scene = Scene::<ChangRoberts>::new(Topology::ring(count), setup, Default::default());
+    let config = Config { compare: Compare::Own, ..Config::default() };
+    let scene = Scene::<ChangRoberts>::new(Topology::ring(count), setup, config);
     let users = Initiators::at_once(NodeSet::first(count));
     let report = check(&scene, &users, plan, &mut |_| {});
     assert_eq!(report.outcome, Outcome::Holds);

@@ -222,9 +222,9 @@ fn checks_say_what_they_find() {
 fn states_of_chang_roberts_are_those_of_the_public_models() {
     let folder = folder("goldens");
     let states = |nodes: &str, arguments: &[&str]| {
-        let check =
-            ["check", "election/chang-roberts", "--criterion", "lowest", "--json", "--nodes"];
-        json(&folder, &[&check[..], &[nodes], arguments].concat())["states"].as_u64().unwrap()
+        let check = ["check", "election/chang-roberts", "--criterion", "lowest", "--json"];
+        let given = ["--compare", "own", "--nodes", nodes];
+        json(&folder, &[&check[..], &given, arguments].concat())["states"].as_u64().unwrap()
     };
     assert_eq!(states("5", &["--start", "step"]), 875);
     assert_eq!(states("5", &["--start", "started", "--channels", "fifo"]), 132);

@@ -122,9 +122,8 @@ impl Algorithm for Bully {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let patience = Patience::read(options)?;
         let skip_dead = switch(options, "skip-dead", false)?;
-        Ok(Config { patience, skip_dead })
+        Ok(Config { patience: Patience::read(options)?, skip_dead })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -232,19 +231,19 @@ impl Protocol for Bully {
     type Event = Event;
     type Stable = Infallible;
 
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        if command == Command::Elect {
+            self.hold_election(cx);
+        }
+        Ok(())
+    }
+
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         match self.recovered {
             true if self.better.is_empty() => self.announce(cx),
             true => self.hold_election(cx),
             false => {}
         }
-    }
-
-    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match command {
-            Command::Elect => self.hold_election(cx),
-        }
-        Ok(())
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {

@@ -109,9 +109,8 @@ impl Algorithm for BullyBroadcast {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let patience = Patience::read(options)?;
         let suppress = switch(options, "suppress", false)?;
-        Ok(Config { patience, suppress })
+        Ok(Config { patience: Patience::read(options)?, suppress })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -152,9 +151,12 @@ impl Message for Msg {
     }
 }
 
-/// The quiet time, after which nothing more is heard.
+/// What a node waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Quiet;
+pub enum Timer {
+    /// The quiet time, after which nothing more is heard.
+    Quiet,
+}
 
 /// A node of the Bully algorithm with broadcasts.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -200,10 +202,18 @@ enum Phase {
 
 impl Protocol for BullyBroadcast {
     type Msg = Msg;
-    type Timer = Quiet;
+    type Timer = Timer;
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
+
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        match (&self.phase, command) {
+            (Phase::Normal, Command::Elect) => self.open(cx),
+            (Phase::Electing { .. }, Command::Elect) => cx.trace("underway", &[]),
+        }
+        Ok(())
+    }
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         if self.joins {
@@ -211,20 +221,12 @@ impl Protocol for BullyBroadcast {
         }
     }
 
-    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
-            (Command::Elect, Phase::Normal) => self.open(cx),
-            (Command::Elect, Phase::Electing { .. }) => cx.trace("underway", &[]),
-        }
-        Ok(())
-    }
-
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         let Msg { rank, opens } = msg;
         self.hear(cx, Candidate { rank, node: from }, opens);
     }
 
-    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, Quiet: Quiet) {
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, Timer::Quiet: Timer) {
         if let Phase::Electing { best, .. } = self.phase {
             self.decide(cx, best);
         }
@@ -252,7 +254,7 @@ impl BullyBroadcast {
         self.leader = None;
         self.phase = Phase::Electing { best: self.me, sent: true };
         self.broadcast(cx, true);
-        cx.set_timer(Quiet, self.quiet_time..self.quiet_time);
+        cx.set_timer(Timer::Quiet, self.quiet_time..self.quiet_time);
     }
 
     /// Tells everybody what it offers.
@@ -280,7 +282,7 @@ impl BullyBroadcast {
         }
         self.leader = None;
         self.phase = Phase::Electing { best, sent: sent || answers };
-        cx.set_timer(Quiet, self.quiet_time..self.quiet_time);
+        cx.set_timer(Timer::Quiet, self.quiet_time..self.quiet_time);
     }
 
     /// Nothing more is to be heard: the best one leads.

@@ -6,7 +6,8 @@
 //! need not pass it on. Only the best id survives the whole round; when its owner sees it come
 //! back, it has been compared with everybody and its owner leads. How much this saves depends on
 //! the order of the ids: the good case stops all losers after one hop, the bad one lets id k run k
-//! hops, and a random ring is close to the good one.
+//! hops, and a random ring is close to the good one. Where links do not keep the order, a candidacy
+//! can be overtaken by a better one; whoever remembers the best that it has seen stops those, too.
 //!
 //! # Paper
 //! E. Chang, R. Roberts: *An Improved Algorithm for Decentralized Extrema-Finding in Circular
@@ -33,7 +34,8 @@
 //! | field | paper |
 //! |---|---|
 //! | `rank` | the process's own number |
-//! | `next` | the process to the left |
+//! | `course` | the process to the left |
+//! | `bar` | its own number; in the lectures the best candidacy that it has seen |
 //! | `phase` | whether its own number has been sent, and what became of it |
 //!
 //! # Safety
@@ -47,11 +49,14 @@
 //! All start: 2n-1 messages if the ids ascend in sending direction, n(n+1)/2 if they descend,
 //! n·H_n on average; time n. One starter at distance d before the best: n+d messages and time n+d
 //! with `wake=suppress`, time n+d and the messages of all starting with `wake=join`, n messages
-//! with `wake=relay`. The announcement adds n. Space: a rank and a phase.
+//! with `wake=relay`, and with M adjacent starters from N+M-1 to MN-M(M-1)/2. The announcement adds
+//! n. Space: two ranks and a phase.
 //!
 //! # Deviations
 //! The paper lets a process compare with its own number whether or not it has started, which
-//! needs everybody to start. What a node does that is woken by somebody else's candidacy is an
+//! needs everybody to start; that is `compare=own`, whose states are those of the public models. By
+//! default a node compares with the best candidacy that it has seen, its own included, as one of
+//! the lectures has it: where links keep the order there is no difference. What a node does that is woken by somebody else's candidacy is an
 //! option: `join` sends its own first, `suppress` does so only if it is better than what woke it,
 //! `relay` never does (only starters can win). Whoever has passed a candidacy on does not start any
 //! more: it could win beside the one that it let pass. The announcement is an option, too.
@@ -61,10 +66,12 @@
 //! per boot: a further one is a boot in a new view.
 
 use core::convert::Infallible;
+use core::fmt::Debug;
+use core::hash::Hash;
 
 use quorate_core::prelude::*;
 
-use super::ring::{announce, read_announce};
+use super::ring::{announce, lead, learn, next, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for ChangRoberts {
@@ -92,28 +99,28 @@ impl Algorithm for ChangRoberts {
             Cost::of("messages, ids ascending", "2n-1", |n| 2.0 * n - 1.0),
             Cost::of("messages, ids descending", "n(n+1)/2", |n| n * (n + 1.0) / 2.0),
             Cost::of("messages, ids random", "n·H_n", |n| n * harmonic(n)),
+            Cost::of("messages, M=2 adjacent starters, wake=relay, at least", "N+M-1", |n| n + 1.0),
             Cost::of("time, all start", "n", |n| n),
         ],
         source: include_str!("chang_roberts.rs"),
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce, best_leads: true }
+        Promise { everyone_told: config.announce, best_leads: config.wake != Wake::Relay }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
         let wakes = [("join", Wake::Join), ("suppress", Wake::Suppress), ("relay", Wake::Relay)];
-        let wake = options.choice("wake", &wakes, Wake::default())?;
-        Ok(Config { wake, announce: read_announce(options, false)? })
+        let compares = [("best", Compare::Best), ("own", Compare::Own)];
+        Ok(Config {
+            wake: options.choice("wake", &wakes, Wake::default())?,
+            compare: options.choice("compare", &compares, Compare::default())?,
+            announce: read_announce(options, false)?,
+        })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        Self {
-            rank: boot.setup.ranks[boot.me],
-            next: boot.neighbours.next().unwrap_or(boot.me),
-            config: *boot.config,
-            phase: Phase::Asleep,
-        }
+        Self::new(&boot.setup.ranks[boot.me], next(&boot), boot.config)
     }
 }
 
@@ -125,6 +132,13 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
         default: "suppress",
         help: "what a node does that is woken by somebody else's candidacy: send its own first, do \
                so only if it is better, or only pass on",
+    },
+    OptionSpec {
+        name: "compare",
+        values: "best|own",
+        default: "best",
+        help: "what a candidacy must be better than to be passed on: the best that the node has \
+               seen, or only the node's own",
     },
     announce("off"),
 ];
@@ -139,6 +153,8 @@ fn harmonic(n: f64) -> f64 {
 pub struct Config {
     /// The reaction of a node that is woken by somebody else's candidacy.
     pub wake: Wake,
+    /// The rank that a candidacy must beat.
+    pub compare: Compare,
     /// Does the leader tell everybody?
     pub announce: bool,
 }
@@ -153,6 +169,16 @@ pub enum Wake {
     Suppress,
     /// Only pass on.
     Relay,
+}
+
+/// The rank that a candidacy must beat to be passed on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Compare {
+    /// The best that the node has seen, its own included.
+    #[default]
+    Best,
+    /// The node's own.
+    Own,
 }
 
 /// What nodes send each other.
@@ -175,14 +201,48 @@ impl Message for Msg {
 }
 
 /// A node of Chang and Roberts' algorithm.
+pub type ChangRoberts = Node<NodeId>;
+
+/// A course round a ring, as a node sees it: where a candidacy goes from here.
+pub trait Course: Copy + Eq + Hash + Debug + Send + Sync + 'static {
+    /// The neighbour to whom the node sends its own candidacy; itself on a ring of one.
+    fn set_out<P: Protocol>(self, cx: &mut Ctx<'_, P>, rank: Rank) -> NodeId;
+
+    /// The neighbour to whom goes on what came from this one.
+    fn onward(self, from: NodeId) -> NodeId;
+
+    /// The neighbour to whom the leader announces itself.
+    fn first(self) -> NodeId;
+}
+
+/// On a one-way ring there is only the next node.
+impl Course for NodeId {
+    fn set_out<P: Protocol>(self, cx: &mut Ctx<'_, P>, rank: Rank) -> NodeId {
+        cx.trace("start", &[("id", rank.id().into())]);
+        self
+    }
+
+    fn onward(self, _: NodeId) -> NodeId {
+        self
+    }
+
+    fn first(self) -> NodeId {
+        self
+    }
+}
+
+/// A node of Chang and Roberts' algorithm, on a ring with such courses.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct ChangRoberts {
+pub struct Node<C> {
     /// What it offers.
     rank: Rank,
-    /// Whom it sends to; itself on a ring of one.
-    next: NodeId,
+    /// Whom it sends to.
+    course: C,
     /// The options.
     config: Config,
+    /// What a candidacy must be better than to be passed on. Invariant: not worse than its own, if
+    /// it is or was a candidate; anything passes whoever only relays and has seen nothing.
+    bar: Option<Rank>,
     /// What has become of it.
     phase: Phase,
 }
@@ -192,19 +252,17 @@ pub struct ChangRoberts {
 enum Phase {
     /// It has neither sent nor heard anything.
     Asleep,
-    /// Its candidacy is under way.
+    /// Its candidacy is under way. Invariant: none better has passed.
     Candidate,
-    /// It has let a candidacy pass without having one of its own: it passes all of them on.
-    Relay,
-    /// It has let a better one pass.
-    Beaten,
+    /// It has let a candidacy pass, and does not become a candidate any more.
+    Passive,
     /// It leads.
     Leader,
     /// It has been told who leads.
     Follower,
 }
 
-impl Protocol for ChangRoberts {
+impl<C: Course> Protocol for Node<C> {
     type Msg = Msg;
     type Timer = Infallible;
     type Command = Command;
@@ -219,28 +277,38 @@ impl Protocol for ChangRoberts {
         Ok(())
     }
 
-    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, _from: NodeId, msg: Msg) {
+    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         match msg {
             Msg::Candidacy(theirs) => {
                 if self.phase == Phase::Asleep {
                     self.wake(cx, theirs);
                 }
-                self.compare(cx, theirs);
+                self.compare(cx, from, theirs);
             }
-            Msg::Elected(leader) => self.learn(cx, leader),
+            Msg::Elected(leader) => self.hear_of(cx, from, leader),
         }
+    }
+
+    fn assert_invariants(&self) {
+        assert!(self.phase != Phase::Candidate || self.bar == Some(self.rank));
     }
 }
 
-impl ChangRoberts {
+impl<C: Course> Node<C> {
+    /// A node that sleeps.
+    pub(super) const fn new(rank: &Rank, course: C, config: &Config) -> Self {
+        Self { rank: *rank, course, config: *config, bar: None, phase: Phase::Asleep }
+    }
+
     /// Sends its own number.
     fn start(&mut self, cx: &mut Ctx<'_, Self>) {
-        cx.trace("start", &[("id", self.rank.id().into())]);
-        if self.next == cx.me() {
+        self.bar = Some(self.rank);
+        let to = self.course.set_out(cx, self.rank);
+        if to == cx.me() {
             return self.win(cx);
         }
         self.phase = Phase::Candidate;
-        cx.send(self.next, Msg::Candidacy(self.rank));
+        cx.send(to, Msg::Candidacy(self.rank));
     }
 
     /// Woken by somebody else's candidacy.
@@ -248,17 +316,17 @@ impl ChangRoberts {
         match self.config.wake {
             Wake::Join => self.start(cx),
             Wake::Suppress if theirs < self.rank => self.start(cx),
-            Wake::Suppress => self.phase = Phase::Beaten,
-            Wake::Relay => self.phase = Phase::Relay,
+            Wake::Suppress => (self.phase, self.bar) = (Phase::Passive, Some(self.rank)),
+            Wake::Relay => self.phase = Phase::Passive,
         }
     }
 
     /// Passes a better candidacy on, stops a worse one, wins with its own.
-    fn compare(&mut self, cx: &mut Ctx<'_, Self>, theirs: Rank) {
-        let better = theirs > self.rank || flaw!(NeverStop);
+    fn compare(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
+        let better = Some(theirs) > self.bar || flaw!(NeverStop);
         let own = theirs == self.rank || (theirs < self.rank && flaw!(WorseCountsAsOwn));
-        if better || self.phase == Phase::Relay {
-            self.pass_on(cx, theirs);
+        if better {
+            self.pass_on(cx, from, theirs);
         } else if own && self.phase == Phase::Candidate {
             self.win(cx);
         } else {
@@ -266,34 +334,38 @@ impl ChangRoberts {
         }
     }
 
-    /// Passes a candidacy on.
-    fn pass_on(&mut self, cx: &mut Ctx<'_, Self>, theirs: Rank) {
+    /// Passes a candidacy on in the direction of its travel.
+    fn pass_on(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
+        self.remember(theirs);
         if self.phase == Phase::Candidate {
-            self.phase = Phase::Beaten;
+            self.phase = Phase::Passive;
         }
         cx.trace("pass on", &[("id", theirs.id().into())]);
-        cx.send(self.next, Msg::Candidacy(theirs));
+        cx.send(self.course.onward(from), Msg::Candidacy(theirs));
+    }
+
+    /// From now on stops whatever is worse than this.
+    fn remember(&mut self, theirs: Rank) {
+        if self.config.compare == Compare::Best {
+            self.bar = self.bar.max(Some(theirs));
+        }
     }
 
     /// Its own number came back.
     fn win(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Leader;
         cx.trace("win", &[("id", self.rank.id().into())]);
-        cx.emit(Event::Leading(self.rank));
-        if self.config.announce && self.next != cx.me() {
-            cx.send(self.next, Msg::Elected(self.rank));
-        }
+        let first = self.config.announce.then_some(self.course.first());
+        lead(cx, self.rank, first, Msg::Elected);
     }
 
     /// The announcement comes by.
-    fn learn(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank) {
-        if leader == self.rank {
-            return cx.trace("announced", &[]);
+    fn hear_of(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
+        if learn(cx, [leader, self.rank], self.course.onward(from), Msg::Elected) {
+            self.phase = Phase::Follower;
+            self.bar = self.bar.max(Some(self.rank));
+            self.remember(leader);
         }
-        self.phase = Phase::Follower;
-        cx.trace("learn", &[("id", leader.id().into())]);
-        cx.emit(Event::Following(leader));
-        cx.send(self.next, Msg::Elected(leader));
     }
 }
 
@@ -305,7 +377,7 @@ mod tests {
     use quorate_core::Topology;
 
     use super::*;
-    use crate::election::testing::{Drawn, Trial, leaders, numbers};
+    use crate::election::testing::{Drawn, Trial, leaders, numbers, rings};
     use crate::testing::Log;
 
     const EXAMPLE: [u32; 6] = [3, 7, 2, 9, 4, 1];
@@ -319,7 +391,7 @@ mod tests {
     }
 
     fn with_wake(wake: Wake) -> Config {
-        Config { wake, announce: false }
+        Config { wake, ..Config::default() }
     }
 
     #[test]
@@ -336,24 +408,10 @@ mod tests {
     /// Section "Analysis": n·H_n on average; exactly, over all (n-1)! rings.
     #[test]
     fn the_mean_over_all_rings_is_n_times_h_n() {
-        fn rings(rest: &mut Vec<u32>, ring: &mut Vec<u32>, visit: &mut dyn FnMut(&[u32])) {
-            if rest.is_empty() {
-                return visit(ring);
-            }
-            for index in 0..rest.len() {
-                let id = rest.swap_remove(index);
-                ring.push(id);
-                rings(rest, ring, visit);
-                ring.pop();
-                rest.push(id);
-                let last = rest.len() - 1;
-                rest.swap(index, last);
-            }
-        }
         // n·H_n as (numerator, denominator).
         for (count, sum, of) in [(2, 3, 1), (3, 11, 2), (4, 25, 3), (5, 137, 12), (6, 147, 10)] {
             let (mut messages, mut number) = (0, 0);
-            rings(&mut (2..=count).collect(), &mut Vec::from([1]), &mut |ring| {
+            rings(count, &mut |ring| {
                 messages += all(ring).report.messages;
                 number += 1;
             });
@@ -400,7 +458,7 @@ mod tests {
     fn starters_only() {
         let descending = [8, 7, 6, 5, 4, 3, 2, 1];
         let ascending = [1, 2, 3, 4, 5, 6, 7, 8];
-        let config = Config { wake: Wake::Relay, announce: true };
+        let config = Config { wake: Wake::Relay, announce: true, ..Config::default() };
         let run = |ids: &[u32], starters: &[u32]| {
             let log = ring(ids, config).lowest(ids).started_by(starters).run();
             (log.counts(["CANDIDACY", "ELECTED"]), log.told.len())
@@ -408,6 +466,25 @@ mod tests {
         assert_eq!(run(&descending, &[1, 2, 3]), ([10, 8], 8));
         assert_eq!(run(&ascending, &[1, 2, 3]), ([21, 8], 8));
         assert_eq!(run(&descending, &[1, 4, 7]), ([14, 8], 8));
+    }
+
+    /// What is worse than anything seen is stopped: with links that do not keep the order, fewer
+    /// messages; with links that do, no difference.
+    #[test]
+    fn the_best_candidacy_is_remembered() {
+        let run = |seed, compare, fifo| {
+            let drawn = Drawn::new(seed, 4, 16);
+            let trial = ring(&drawn.ids, Config { wake: Wake::Join, compare, announce: false });
+            let trial = trial.latency("uniform:0.1..9");
+            let log = if fifo { trial.fifo().run() } else { trial.run() };
+            assert_eq!(leaders(&log), [drawn.best()]);
+            log.report.messages
+        };
+        let sum = |compare, fifo| (0..50).map(|seed| run(seed, compare, fifo)).sum::<u64>();
+        assert!(sum(Compare::Best, false) < sum(Compare::Own, false));
+        for seed in 0..50 {
+            assert_eq!(run(seed, Compare::Best, true), run(seed, Compare::Own, true));
+        }
     }
 
     #[test]
@@ -427,10 +504,15 @@ mod tests {
 
     #[test]
     fn every_interleaving_holds() {
-        let trial = |wake| ring(&[2, 4, 1, 3], Config { wake, announce: true });
-        let found = [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| trial(wake).states());
-        assert_eq!(found, [1_184, 620, 1_147]);
-        assert_eq!(trial(Wake::Suppress).fifo().states(), 298);
+        let trial = |wake, compare| ring(&[2, 4, 1, 3], Config { wake, compare, announce: true });
+        let states = |compare| {
+            let of = |wake| trial(wake, compare).states();
+            [of(Wake::Join), of(Wake::Suppress), of(Wake::Relay)]
+        };
+        assert_eq!(states(Compare::Own), [1_184, 620, 1_147]);
+        assert!(states(Compare::Best) <= states(Compare::Own), "what is stopped goes nowhere");
+        let fifo = |compare| trial(Wake::Suppress, compare).fifo().states();
+        assert_eq!([fifo(Compare::Own), fifo(Compare::Best)], [298, 298]);
     }
 
     /// The numbers of the public models: every node starts, worst order, the minimum wins.
@@ -438,7 +520,8 @@ mod tests {
     fn state_counts_are_those_of_the_public_models() {
         let states = |count: usize, plan: &Plan| {
             let ids = numbers(count);
-            ring(&ids, Config::default()).lowest(&ids).plan(plan.clone()).states()
+            let config = Config { compare: Compare::Own, ..Config::default() };
+            ring(&ids, config).lowest(&ids).plan(plan.clone()).states()
         };
         let step = Plan { start: Start::Step, ..Plan::default() };
         assert_eq!([3, 4, 5, 6].map(|count| states(count, &step)), [34, 157, 875, 5_786]);

@@ -32,8 +32,8 @@
 //! | field | paper |
 //! |---|---|
 //! | `rank` | the process's own number |
-//! | `ways` | the two neighbours |
-//! | `best` | imax, the largest number seen |
+//! | `course` | the two neighbours |
+//! | `bar` | imax, the largest number seen |
 //!
 //! # Safety
 //! `uniqueness`: a rank comes back only if every node that started was worse. `agreement`: there is
@@ -49,22 +49,20 @@
 //! for them. Time n. The announcement adds n. Space: two ranks and two neighbours.
 //!
 //! # Deviations
-//! As in the one-way form, it is an option what a node does that is woken by somebody else's
-//! candidacy, and whether the leader announces itself. A node that only relays keeps the best rank
-//! that it has seen, too: a worse one cannot win any more.
+//! As in the one-way form, with which it shares its rules and messages (`chang_roberts.rs`), it is an
+//! option what a node does that is woken by somebody else's candidacy, what candidacies are compared
+//! with, and whether the leader announces itself. A node that only relays keeps the best rank that it
+//! has seen, too: a worse one cannot win any more.
 //!
 //! # Known limits
 //! A lost message or a crash on the way of the best candidate, and nobody is elected. Candidacies
 //! that cross on a link do not see each other. One election per boot.
 
-use core::convert::Infallible;
-
 use quorate_core::prelude::*;
 
-use super::chang_roberts::OPTIONS;
-pub use super::chang_roberts::{Config, Msg, Wake};
+pub use super::chang_roberts::{Compare, Config, Course, Msg, Node, Wake};
 use super::ring::Ways;
-use super::{ChangRoberts, Command, Election, Event, Promise, Rank};
+use super::{ChangRoberts, Election, Promise, Rank};
 
 impl Algorithm for ChangRobertsBidirectional {
     type Family = Election;
@@ -85,7 +83,7 @@ impl Algorithm for ChangRobertsBidirectional {
         timing: Timing::Asynchronous,
         survives: "no crash, no loss",
         kinds: &["CANDIDACY", "ELECTED"],
-        options: OPTIONS,
+        options: ChangRoberts::META.options,
         costs: &[
             Cost::of("messages, at least", "2n-1", |n| 2.0 * n - 1.0),
             Cost::of("messages, at most", "n(n+1)/2", |n| n * (n + 1.0) / 2.0),
@@ -103,144 +101,27 @@ impl Algorithm for ChangRobertsBidirectional {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        Self {
-            rank: boot.setup.ranks[boot.me],
-            ways: Ways::new(&boot),
-            config: *boot.config,
-            best: None,
-            phase: Phase::Asleep,
-        }
+        Self::new(&boot.setup.ranks[boot.me], Ways::new(&boot), boot.config)
     }
 }
 
 /// A node of Chang and Roberts' algorithm on a two-way ring.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct ChangRobertsBidirectional {
-    /// What it offers.
-    rank: Rank,
-    /// Its neighbours on either side.
-    ways: Ways,
-    /// The options.
-    config: Config,
-    /// The best candidate seen, itself included. Invariant: none only while asleep.
-    best: Option<Rank>,
-    /// What has become of it.
-    phase: Phase,
-}
+pub type ChangRobertsBidirectional = Node<Ways>;
 
-/// What has become of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// It has neither sent nor heard anything.
-    Asleep,
-    /// Its candidacy is under way.
-    Candidate,
-    /// It has seen a better one, or never was a candidate.
-    Passive,
-    /// It leads.
-    Leader,
-    /// It has been told who leads.
-    Follower,
-}
-
-impl Protocol for ChangRobertsBidirectional {
-    type Msg = Msg;
-    type Timer = Infallible;
-    type Command = Command;
-    type Event = Event;
-    type Stable = Infallible;
-
-    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
-            (Command::Elect, Phase::Asleep) => self.start(cx),
-            (Command::Elect, _) => cx.trace("underway", &[]),
-        }
-        Ok(())
-    }
-
-    fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        match msg {
-            Msg::Candidacy(theirs) => {
-                if self.phase == Phase::Asleep {
-                    self.wake(cx, theirs);
-                }
-                self.compare(cx, from, theirs);
-            }
-            Msg::Elected(leader) => self.learn(cx, from, leader),
-        }
-    }
-
-    fn assert_invariants(&self) {
-        assert!(self.best.is_some() || matches!(self.phase, Phase::Asleep | Phase::Passive));
-        assert!(self.phase != Phase::Candidate || self.best == Some(self.rank));
-    }
-}
-
-impl ChangRobertsBidirectional {
-    /// Sends its own number, one way or the other.
-    fn start(&mut self, cx: &mut Ctx<'_, Self>) {
+/// On a two-way ring a coin says where a candidacy sets out, and then it keeps its direction.
+impl Course for Ways {
+    fn set_out<P: Protocol>(self, cx: &mut Ctx<'_, P>, rank: Rank) -> NodeId {
         let way = cx.choose(2);
-        cx.trace("start", &[("id", self.rank.id().into()), ("way", way.into())]);
-        self.best = Some(self.rank);
-        let to = self.ways.0[way as usize];
-        if to == cx.me() {
-            return self.win(cx);
-        }
-        self.phase = Phase::Candidate;
-        cx.send(to, Msg::Candidacy(self.rank));
+        cx.trace("start", &[("id", rank.id().into()), ("way", way.into())]);
+        self.0[way as usize]
     }
 
-    /// Woken by somebody else's candidacy.
-    fn wake(&mut self, cx: &mut Ctx<'_, Self>, theirs: Rank) {
-        match self.config.wake {
-            Wake::Join => self.start(cx),
-            Wake::Suppress if theirs < self.rank => self.start(cx),
-            Wake::Suppress | Wake::Relay => self.phase = Phase::Passive,
-        }
+    fn onward(self, from: NodeId) -> NodeId {
+        if flaw!(TurnBack) { from } else { self.beyond(from) }
     }
 
-    /// Passes the best so far on, stops a worse one, wins with its own.
-    fn compare(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
-        if Some(theirs) > self.best || flaw!(NeverStop) {
-            self.pass_on(cx, from, theirs);
-        } else if theirs == self.rank && self.phase == Phase::Candidate {
-            self.win(cx);
-        } else {
-            cx.trace("stop", &[("id", theirs.id().into())]);
-        }
-    }
-
-    /// Passes a candidacy on in the direction of its travel.
-    fn pass_on(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
-        self.best = self.best.max(Some(theirs));
-        if self.phase == Phase::Candidate {
-            self.phase = Phase::Passive;
-        }
-        cx.trace("pass on", &[("id", theirs.id().into())]);
-        let way = if flaw!(TurnBack) { from } else { self.ways.beyond(from) };
-        cx.send(way, Msg::Candidacy(theirs));
-    }
-
-    /// Its own number came back.
-    fn win(&mut self, cx: &mut Ctx<'_, Self>) {
-        self.phase = Phase::Leader;
-        cx.trace("win", &[("id", self.rank.id().into())]);
-        cx.emit(Event::Leading(self.rank));
-        if let Some(way) = self.ways.first(cx.me()).filter(|_| self.config.announce) {
-            cx.send(way, Msg::Elected(self.rank));
-        }
-    }
-
-    /// The announcement comes by.
-    fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
-        if leader == self.rank {
-            return cx.trace("announced", &[]);
-        }
-        self.phase = Phase::Follower;
-        self.best = self.best.max(Some(leader));
-        cx.trace("learn", &[("id", leader.id().into())]);
-        cx.emit(Event::Following(leader));
-        cx.send(self.ways.beyond(from), Msg::Elected(leader));
+    fn first(self) -> NodeId {
+        self.0[0]
     }
 }
 
@@ -252,11 +133,10 @@ mod tests {
     use quorate_sim::topology::Named;
 
     use super::*;
-    use crate::election::testing::{Drawn, Trial, leaders, named};
+    use crate::election::testing::{Drawn, Trial, leaders, named, rings};
+    use crate::election::{Command, Event};
 
-    type Node = ChangRobertsBidirectional;
-
-    fn ring(ids: &[u32], config: Config) -> Trial<Node> {
+    fn ring(ids: &[u32], config: Config) -> Trial<ChangRobertsBidirectional> {
         Trial::on(named(&Named::TwoWayRing, ids.len()), ids, config)
     }
 
@@ -270,8 +150,8 @@ mod tests {
 
     /// All start, node i with the way that bit i says; in synchronous rounds, and within a round
     /// the better ids first. Returns how many messages there are.
-    fn rounds(ids: &[u32], scene: &Scene<Node>, ways: u32) -> u64 {
-        let mut nodes: Vec<Node> = (0..ids.len()).map(|at| scene.boot(NodeId::at(at))).collect();
+    fn rounds(ids: &[u32], scene: &Scene<ChangRobertsBidirectional>, ways: u32) -> u64 {
+        let mut nodes: Vec<_> = (0..ids.len()).map(|at| scene.boot(NodeId::at(at))).collect();
         let mut effects = Vec::new();
         let mut flying: Vec<(Rank, NodeId, NodeId)> = Vec::new();
         let (mut messages, mut leaders) = (0, 0);
@@ -303,28 +183,15 @@ mod tests {
         messages
     }
 
-    fn rings(rest: &mut Vec<u32>, ring: &mut Vec<u32>, visit: &mut dyn FnMut(&[u32])) {
-        if rest.is_empty() {
-            return visit(ring);
-        }
-        for index in 0..rest.len() {
-            let id = rest.remove(index);
-            ring.push(id);
-            rings(rest, ring, visit);
-            ring.pop();
-            rest.insert(index, id);
-        }
-    }
-
     /// Exactly, over all (n-1)! rings and all 2^n choices of directions.
     #[test]
-    fn the_mean_over_all_rings_and_directions_is_that_of_the_lectures() {
+    fn the_mean_over_all_rings_and_directions_is_exact() {
         let means =
             [(2, 3, 1), (3, 21, 4), (4, 47, 6), (5, 505, 48), (6, 1073, 80), (7, 3143, 192)];
         for (count, sum, of) in means {
             let (mut messages, mut number) = (0, 0);
             let (mut least, mut most) = (u64::MAX, 0);
-            rings(&mut (2..=count).collect(), &mut Vec::from([1]), &mut |ring| {
+            rings(count, &mut |ring| {
                 let scene = self::ring(ring, Config::default()).scene;
                 for ways in 0..1 << count {
                     let cost = rounds(ring, &scene, ways);
@@ -355,12 +222,12 @@ mod tests {
         let ids = [3, 7, 2, 9, 4, 1];
         for starter in 1..=6 {
             for wake in [Wake::Join, Wake::Suppress] {
-                let config = Config { wake, announce: true };
+                let config = Config { wake, announce: true, ..Config::default() };
                 let log = ring(&ids, config).started_by(&[starter]).run();
                 assert_eq!((log.count("ELECTED"), log.told.len()), (6, 6));
                 assert_eq!(leaders(&log), [4]);
             }
-            let config = Config { wake: Wake::Relay, announce: false };
+            let config = Config { wake: Wake::Relay, ..Config::default() };
             let relay = ring(&ids, config).started_by(&[starter]).run();
             assert_eq!(relay.report.messages, 6);
             assert_eq!(relay.told_of("Leading"), [(6.0, starter)]);
@@ -377,7 +244,8 @@ mod tests {
 
     #[test]
     fn every_interleaving_and_every_choice_holds() {
-        let trial = |wake| ring(&[2, 4, 1, 3], Config { wake, announce: true });
+        let trial =
+            |wake| ring(&[2, 4, 1, 3], Config { wake, announce: true, ..Config::default() });
         let found = [Wake::Join, Wake::Suppress, Wake::Relay].map(|wake| trial(wake).states());
         assert_eq!(found, [5_992, 2_760, 3_045]);
         assert_eq!(trial(Wake::Suppress).fifo().states(), 2_088);

@@ -1,13 +1,15 @@
 //! A convergecast on a tree without a root: the best of every side runs inwards, until two meet.
 
-use quorate_core::{Neighbours, NodeId};
+use quorate_core::{Ctx, Neighbours, NodeId, Protocol};
 
-use super::Rank;
 use super::links::Links;
+use super::{Event, Rank};
 
 /// A node of a tree, and what it knows of the sides behind its links.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Convergecast {
+    /// What it offers.
+    rank: Rank,
     /// The best of its own rank and of all sides that it has heard of.
     best: Rank,
     /// Its neighbours, and what has come from each.
@@ -29,7 +31,7 @@ enum Side {
 
 /// The phase of a node: how far it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Phase {
+enum Phase {
     /// It has neither sent nor heard anything.
     Asleep,
     /// It waits for its neighbours. Invariant: more than one side is missing.
@@ -47,14 +49,15 @@ pub(super) enum Turn {
     Wait,
     /// Tell the last neighbour the best of all others.
     Send(NodeId),
-    /// Decide: there is nobody else.
-    Decide,
+    /// Decide: nobody else is there, or this neighbour's side, to which its own went, has met it.
+    Decide(Option<NodeId>),
 }
 
 impl Convergecast {
     /// A node of this rank that sleeps.
     pub(super) fn new(neighbours: Neighbours<'_>, rank: Rank) -> Self {
         Self {
+            rank,
             best: rank,
             links: Links::new(neighbours, &Side::Unknown),
             missing: neighbours.len() as u32,
@@ -62,19 +65,24 @@ impl Convergecast {
         }
     }
 
+    /// The rank of the node.
+    pub(super) const fn rank(&self) -> Rank {
+        self.rank
+    }
+
     /// The best of its own rank and of all sides that it has heard of.
     pub(super) const fn best(&self) -> Rank {
         self.best
     }
 
-    /// The number of sides that it has not heard of.
-    pub(super) const fn missing(&self) -> u32 {
-        self.missing
+    /// Has it neither sent nor heard anything?
+    pub(super) fn sleeps(&self) -> bool {
+        self.phase == Phase::Asleep
     }
 
-    /// The phase.
-    pub(super) const fn phase(&self) -> Phase {
-        self.phase
+    /// Does it know the best of all sides but one, and not who leads?
+    pub(super) const fn is_to_be_told(&self) -> bool {
+        matches!(self.phase, Phase::Sent(_))
     }
 
     /// A node with one neighbour, or none.
@@ -83,13 +91,19 @@ impl Convergecast {
     }
 
     /// All neighbours except this one.
-    pub(super) fn neighbours_but(&self, one: Option<NodeId>) -> impl Iterator<Item = NodeId> {
+    fn neighbours_but(&self, one: Option<NodeId>) -> impl Iterator<Item = NodeId> {
         self.links.iter().map(|(to, _)| to).filter(move |to| Some(*to) != one)
     }
 
-    /// Wakes up.
-    pub(super) const fn wake(&mut self) {
+    /// Wakes up; all neighbours are to be woken, except the one that woke it.
+    pub(super) fn wake<'a, P: Protocol>(
+        &'a mut self,
+        cx: &mut Ctx<'_, P>,
+        by: Option<NodeId>,
+    ) -> impl Iterator<Item = NodeId> + use<'a, P> {
         self.phase = Phase::Awake;
+        cx.trace("wake", &[("id", self.rank.id().into())]);
+        self.neighbours_but(by)
     }
 
     /// Turns inwards, if all neighbours but one have been heard.
@@ -97,23 +111,43 @@ impl Convergecast {
         if self.missing > 1 {
             return Turn::Wait;
         }
-        let Some(last) = self.links.find(&Side::Unknown) else { return Turn::Decide };
+        let Some(last) = self.links.find(&Side::Unknown) else { return Turn::Decide(None) };
         self.phase = Phase::Sent(last);
         Turn::Send(last)
     }
 
-    /// Takes in the best of a side; false if it is known, or there is no such side.
-    pub(super) fn hear(&mut self, from: NodeId, theirs: Rank) -> bool {
-        let Some(side @ Side::Unknown) = self.links.note_mut(from) else { return false };
+    /// Takes in the best of another side, if it is not known.
+    pub(super) fn hear<P: Protocol>(
+        &mut self,
+        cx: &mut Ctx<'_, P>,
+        from: NodeId,
+        theirs: Rank,
+    ) -> Turn {
+        let Some(side @ Side::Unknown) = self.links.note_mut(from) else {
+            cx.trace("ignore", &[]);
+            return Turn::Wait;
+        };
         *side = Side::Heard;
         self.missing -= 1;
         self.best = self.best.max(theirs);
-        true
+        cx.trace("hear", &[("id", theirs.id().into()), ("missing", self.missing.into())]);
+        match self.phase {
+            Phase::Sent(_) => Turn::Decide(Some(from)),
+            Phase::Asleep | Phase::Awake => self.turn(),
+            Phase::Decided => Turn::Wait,
+        }
     }
 
-    /// Decides; all neighbours are to be told, except the one from where the leader is known.
-    pub(super) fn decide(&mut self, known_by: Option<NodeId>) -> impl Iterator<Item = NodeId> {
+    /// Knows who leads, and tells the user so; all neighbours are to be told, except the one from
+    /// where it is known.
+    pub(super) fn tell<'a, P: Protocol<Event = Event>>(
+        &'a mut self,
+        cx: &mut Ctx<'_, P>,
+        leader: Rank,
+        known_by: Option<NodeId>,
+    ) -> impl Iterator<Item = NodeId> + use<'a, P> {
         self.phase = Phase::Decided;
+        cx.emit(Event::of(leader, self.rank));
         let silent = flaw!(LeavesAreNotTold) && self.links.len() == 2;
         self.neighbours_but(known_by).filter(move |_| !silent)
     }

@@ -245,10 +245,10 @@ impl Protocol for FireWire {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
-            (Command::Elect, Phase::Idle) => self.begin(cx, !self.rules.silent),
-            (Command::Elect, Phase::Child(_) | Phase::Root) => self.begin(cx, true),
-            (Command::Elect, _) => cx.trace("underway", &[]),
+        match (self.phase, command) {
+            (Phase::Idle, Command::Elect) => self.begin(cx, !self.rules.silent),
+            (Phase::Child(_) | Phase::Root, Command::Elect) => self.begin(cx, true),
+            (_, Command::Elect) => cx.trace("underway", &[]),
         }
         Ok(())
     }

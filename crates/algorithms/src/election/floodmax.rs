@@ -61,6 +61,8 @@
 //! same happens if a message takes longer than the bound. A crash or a lost message, and the
 //! neighbours wait forever. One election per boot: who is asked when awake does nothing further.
 
+use core::convert::Infallible;
+
 use quorate_core::prelude::*;
 
 use super::links::Links;
@@ -249,10 +251,10 @@ impl Protocol for FloodMax {
     type Timer = Timer;
     type Command = Command;
     type Event = Event;
-    type Stable = core::convert::Infallible;
+    type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
+        match (command, &self.phase) {
             (Command::Elect, Phase::Asleep) => self.wake(cx),
             (Command::Elect, _) => cx.trace("underway", &[]),
         }

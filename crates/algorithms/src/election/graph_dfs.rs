@@ -67,7 +67,7 @@ use core::convert::Infallible;
 use quorate_core::prelude::*;
 
 use super::links::Links;
-use super::{Command, Election, Event, Promise, Rank};
+use super::{Command, Election, Event, Promise, Rank, TreeDfs};
 
 impl Algorithm for GraphDfs {
     type Family = Election;
@@ -76,14 +76,7 @@ impl Algorithm for GraphDfs {
     const META: Meta = Meta {
         name: "election/graph-dfs",
         summary: "a token walks through the whole graph, depth first, and collects the best",
-        paper: Paper {
-            authors: "T.-Y. Cheung",
-            title: "Graph Traversal Techniques and the Maximum Flow Problem in Distributed \
-                    Computation",
-            venue: "IEEE Transactions on Software Engineering SE-9(4)",
-            year: 1983,
-            doi: "10.1109/TSE.1983.234958",
-        },
+        paper: TreeDfs::META.paper,
         shape: Shape::Graph,
         channels: Channels::Unordered,
         timing: Timing::Asynchronous,

@@ -64,7 +64,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::ring::{Ways, announce, read_announce};
+use super::ring::{Ways, announce, lead, learn, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for HirschbergSinclair {
@@ -233,7 +233,7 @@ impl HirschbergSinclair {
     /// Asks this far on both sides.
     fn send_both(&mut self, cx: &mut Ctx<'_, Self>, reach: u32) {
         cx.trace("ask", &[("id", self.rank.id().into()), ("reach", reach.into())]);
-        if self.ways.first(cx.me()).is_none() {
+        if self.ways.0[0] == cx.me() {
             return self.win(cx);
         }
         self.phase = Phase::Candidate { reach, awaited: 2 };
@@ -296,21 +296,14 @@ impl HirschbergSinclair {
     fn win(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Won;
         cx.trace("win", &[("id", self.rank.id().into())]);
-        cx.emit(Event::Leading(self.rank));
-        if let Some(way) = self.ways.first(cx.me()).filter(|_| self.config.announce) {
-            cx.send(way, Msg::Elected(self.rank));
-        }
+        lead(cx, self.rank, self.config.announce.then_some(self.ways.0[0]), Msg::Elected);
     }
 
     /// The announcement comes by.
     fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
-        if leader == self.rank {
-            return cx.trace("announced", &[]);
+        if learn(cx, [leader, self.rank], self.ways.beyond(from), Msg::Elected) {
+            self.phase = Phase::Follower;
         }
-        self.phase = Phase::Follower;
-        cx.trace("learn", &[("id", leader.id().into())]);
-        cx.emit(Event::Following(leader));
-        cx.send(self.ways.beyond(from), Msg::Elected(leader));
     }
 }
 

@@ -24,19 +24,17 @@
 //! then somebody else may lead. Terms that a resource can check are those of a lock in views, and
 //! not of an election.
 
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use quorate_core::Solution;
 use quorate_core::prelude::*;
-use quorate_core::{Effect, Family, Input};
+use quorate_core::{Family, Input};
 
 use super::{Command, Election, Event, Setup};
 use crate::membership::{
-    Beginning, Exit, Founding, Given, Hall, KINDS, MAJORITY_KINDS, Majority, MajorityMsg, Pace,
-    Tenant, Terms,
+    Beginning, Exit, Given, Hall, Majority, MajorityMsg, Running, Tenant, Terms, traits_in_views,
 };
 
 /// A node of the election `A` in views.
@@ -47,14 +45,7 @@ impl<A: Solution<Family = Election>> Solution for InViews<A> {
     type Config = A::Config;
 
     fn traits(config: &A::Config) -> Traits {
-        let inner = A::traits(config);
-        Traits {
-            shape: Shape::Complete,
-            channels: Channels::Fifo,
-            kinds: inner.kinds.into_iter().chain(KINDS).chain(MAJORITY_KINDS).collect(),
-            listens: true,
-            ..inner
-        }
+        traits_in_views(A::traits(config))
     }
 
     fn usual(config: &A::Config) -> A::Config {
@@ -77,15 +68,7 @@ impl<A: Solution<Family = Election>> Solution for InViews<A> {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, setup, config, life, kept, .. } = boot;
-        let mut everybody = boot.neighbours.iter().collect::<NodeSet>();
-        everybody.insert(me);
-        let pace = Pace::default();
-        let founders = boot.view.set();
-        let founding = Founding { me, boot: life, everybody, founders, pace: Some(pace) };
-        let authority = Majority::new(Some(pace.patience), kept.sole().cloned());
-        let given = Given { setup: setup.clone(), config: config.clone() };
-        Self::new(founding, authority, Reign::new(given))
+        Self::boot_with(&boot, Reign::new(Given::to(&boot)))
     }
 }
 
@@ -117,14 +100,6 @@ pub struct Reign<A: Solution<Family = Election>> {
     believes: bool,
 }
 
-/// The election in a view.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Running<A: Solution> {
-    election: A,
-    /// Its timers that are set.
-    timers: BTreeSet<A::Timer>,
-}
-
 impl<A: Solution<Family = Election>> Reign<A> {
     fn new(given: Given<A>) -> Self {
         Self {
@@ -140,29 +115,15 @@ impl<A: Solution<Family = Election>> Reign<A> {
     /// Hands the election its input, if it runs. What it does is put into the words of this node.
     fn step_inner(&mut self, cx: &mut Ctx<'_, Self>, input: Input<A>) -> Result<(), Refusal> {
         let Self { running, members, believes, .. } = self;
-        let Some(Running { election, timers }) = running else { return Ok(()) };
-        let mut map = |effect: Effect<A>| {
-            Some(match effect {
-                Effect::Send { to, msg } => Effect::Send { to, msg },
-                Effect::Multicast { to, msg } => Effect::Multicast { to, msg },
-                Effect::SetTimer { timer, after } => {
-                    timers.insert(timer);
-                    Effect::SetTimer { timer, after }
-                }
-                Effect::CancelTimer(timer) => {
-                    timers.remove(&timer).then_some(Effect::CancelTimer(timer))?
-                }
-                Effect::Persist(_) => return None,
-                Effect::Emit(Event::Parent(rank)) => {
-                    Effect::Emit(Event::Parent(*members.get(rank.index())?))
-                }
-                Effect::Emit(event) => {
-                    *believes = matches!(event, Event::Leading(_) | Event::Following(_));
-                    Effect::Emit(event)
-                }
-            })
+        let Some(running) = running else { return Ok(()) };
+        let tell = |event| {
+            if let Event::Parent(rank) = event {
+                return members.get(rank.index()).copied().map(Event::Parent);
+            }
+            *believes = matches!(event, Event::Leading(_) | Event::Following(_));
+            Some(event)
         };
-        cx.mapped(&mut map, |cx| election.step(cx, input))
+        running.step(cx, input, |msg| msg, tell)
     }
 
     /// As [`Reign::step_inner`], for what cannot be refused.
@@ -187,7 +148,7 @@ impl<A: Solution<Family = Election>> Tenant for Reign<A> {
     fn open(&mut self, cx: &mut Ctx<'_, Self>) {
         let setup = self.given.setup.among(&self.members);
         let scene = self.given.among(self.members.len(), setup);
-        self.running = Some(Running { election: scene.boot(cx.me()), timers: BTreeSet::new() });
+        self.running = Some(Running::new(scene.boot(cx.me())));
         cx.trace("begin", &[("view", self.view.0), ("rank", cx.me().into())]);
         self.tell(cx, Input::Start);
         if self.asked && !flaw!(ElectOnce) {
@@ -198,11 +159,9 @@ impl<A: Solution<Family = Election>> Tenant for Reign<A> {
 
     /// From now on nobody leads.
     fn stop(&mut self, cx: &mut Ctx<'_, Self>) {
-        let Some(Running { timers, .. }) = self.running.take() else { return };
+        let Some(running) = self.running.take() else { return };
         cx.trace("stop", &[("view", self.view.0)]);
-        for timer in timers {
-            cx.cancel_timer(timer);
-        }
+        running.stop(cx);
         if core::mem::take(&mut self.believes) {
             cx.emit(Event::Leaderless);
         }
@@ -260,16 +219,11 @@ impl<A: Solution<Family = Election>> Protocol for Reign<A> {
     }
 
     fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: A::Timer) {
-        if let Some(running) = &mut self.running {
-            running.timers.remove(&timer);
-        }
         self.tell(cx, Input::Timer(timer));
     }
 
     fn assert_invariants(&self) {
-        if let Some(Running { election, .. }) = &self.running {
-            election.assert_invariants();
-        }
+        self.running.iter().for_each(Running::assert_invariants);
     }
 }
 

@@ -63,7 +63,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::ring::{announce, read_announce};
+use super::ring::{announce, lead, learn, next, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
 use crate::options::number;
 
@@ -119,7 +119,7 @@ impl Algorithm for ItaiRodeh {
         let k = boot.config.k.unwrap_or(count).clamp(2, K_MAX);
         Self {
             rank: boot.setup.ranks[boot.me],
-            next: boot.neighbours.next().unwrap_or(boot.me),
+            next: next(&boot),
             announce: boot.config.announce,
             count,
             times: vec![Times::Never; k as usize],
@@ -226,7 +226,9 @@ impl Protocol for ItaiRodeh {
                 }
                 self.hear(cx, number);
             }
-            Msg::Elected(leader) => self.learn(cx, leader),
+            Msg::Elected(leader) => {
+                learn(cx, [leader, self.rank], self.next, Msg::Elected);
+            }
         }
     }
 
@@ -292,20 +294,7 @@ impl ItaiRodeh {
     fn win(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Leader;
         cx.trace("win", &[]);
-        cx.emit(Event::Leading(self.rank));
-        if self.announce && self.next != cx.me() {
-            cx.send(self.next, Msg::Elected(self.rank));
-        }
-    }
-
-    /// The announcement comes by.
-    fn learn(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank) {
-        if self.phase == Phase::Leader {
-            return cx.trace("announced", &[]);
-        }
-        cx.trace("learn", &[("id", leader.id().into())]);
-        cx.emit(Event::Following(leader));
-        cx.send(self.next, Msg::Elected(leader));
+        lead(cx, self.rank, self.announce.then_some(self.next), Msg::Elected);
     }
 }
 

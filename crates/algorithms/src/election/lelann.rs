@@ -67,7 +67,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::ring::{announce, read_announce};
+use super::ring::{announce, lead, next, read_announce};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for LeLann {
@@ -120,7 +120,7 @@ impl Algorithm for LeLann {
     fn boot(boot: Boot<'_, Self>) -> Self {
         Self {
             rank: boot.setup.ranks[boot.me],
-            next: boot.neighbours.next().unwrap_or(boot.me),
+            next: next(&boot),
             config: *boot.config,
             phase: Phase::Asleep,
         }
@@ -215,8 +215,8 @@ impl Protocol for LeLann {
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match (command, self.phase) {
-            (Command::Elect, Phase::Asleep) => self.start(cx),
-            (Command::Elect, Phase::Relay) if flaw!(StartAfterRelay) => self.start(cx),
+            (Command::Elect, Phase::Asleep) => self.stand(cx),
+            (Command::Elect, Phase::Relay) if flaw!(StartAfterRelay) => self.stand(cx),
             (Command::Elect, _) => cx.trace("underway", &[]),
         }
         Ok(())
@@ -238,7 +238,7 @@ impl Protocol for LeLann {
 
 impl LeLann {
     /// Becomes a candidate.
-    fn start(&mut self, cx: &mut Ctx<'_, Self>) {
+    fn stand(&mut self, cx: &mut Ctx<'_, Self>) {
         cx.trace("start", &[("id", self.rank.id().into())]);
         self.phase = Phase::Candidate;
         if self.next == cx.me() {
@@ -250,7 +250,7 @@ impl LeLann {
     /// Woken by somebody else's candidacy.
     fn wake(&mut self, cx: &mut Ctx<'_, Self>) {
         match self.config.wake {
-            Wake::Join => self.start(cx),
+            Wake::Join => self.stand(cx),
             Wake::Relay => self.phase = Phase::Relay,
         }
     }
@@ -275,10 +275,7 @@ impl LeLann {
             return cx.emit(Event::Following(best));
         }
         self.phase = Phase::Leader;
-        cx.emit(Event::Leading(self.rank));
-        if self.config.announce && self.next != cx.me() {
-            cx.send(self.next, Msg::Elected(self.rank));
-        }
+        lead(cx, self.rank, self.config.announce.then_some(self.next), Msg::Elected);
     }
 
     /// The announcement comes by.
@@ -287,16 +284,14 @@ impl LeLann {
             return cx.trace("announced", &[]);
         }
         cx.trace("learn", &[("id", leader.id().into())]);
-        match self.phase {
-            Phase::Asleep | Phase::Relay => {
-                self.phase = Phase::Follower;
-                cx.emit(Event::Following(leader));
-            }
-            Phase::Candidate => {
-                self.phase = Phase::Beaten;
-                cx.emit(Event::Following(leader));
-            }
-            Phase::Leader | Phase::Beaten | Phase::Follower => {}
+        let (knows, then) = match self.phase {
+            Phase::Asleep | Phase::Relay => (false, Phase::Follower),
+            Phase::Candidate => (false, Phase::Beaten),
+            Phase::Leader | Phase::Beaten | Phase::Follower => (true, self.phase),
+        };
+        self.phase = then;
+        if !knows {
+            cx.emit(Event::Following(leader));
         }
         cx.send(self.next, Msg::Elected(leader));
     }

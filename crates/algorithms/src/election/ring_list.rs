@@ -123,9 +123,8 @@ impl Algorithm for RingList {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let patience = Patience::read(options)?;
         let restart = switch(options, "restart", true)?;
-        Ok(Config { patience, restart })
+        Ok(Config { patience: Patience::read(options)?, restart })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -202,17 +201,16 @@ impl Protocol for RingList {
     type Event = Event;
     type Stable = Infallible;
 
+    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        let Command::Elect = command;
+        self.hold_election(cx);
+        Ok(())
+    }
+
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         if !self.life.is_first() {
             self.hold_election(cx);
         }
-    }
-
-    fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match command {
-            Command::Elect => self.hold_election(cx),
-        }
-        Ok(())
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {

@@ -102,3 +102,20 @@ pub(super) fn leaders(log: &Log) -> Vec<u32> {
 pub(super) fn quiet(crashes: u32, recoveries: u32) -> Plan {
     Plan { timers: Timers::WhenQuiet, crashes, recoveries, ..Plan::default() }
 }
+
+/// Every ring of ids 1 to `count`, each of them once.
+pub(super) fn rings(count: u32, visit: &mut dyn FnMut(&[u32])) {
+    fn extend(rest: &mut Vec<u32>, ring: &mut Vec<u32>, visit: &mut dyn FnMut(&[u32])) {
+        if rest.is_empty() {
+            return visit(ring);
+        }
+        for index in 0..rest.len() {
+            let id = rest.remove(index);
+            ring.push(id);
+            extend(rest, ring, visit);
+            ring.pop();
+            rest.insert(index, id);
+        }
+    }
+    extend(&mut (2..=count).collect(), &mut Vec::from([1]), visit);
+}

@@ -210,7 +210,7 @@ impl Protocol for TreeDfs {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.visit) {
+        match (command, &self.visit) {
             (Command::Elect, None) => self.enter(cx, None, self.rank),
             (Command::Elect, Some(_)) => cx.trace("underway", &[]),
         }

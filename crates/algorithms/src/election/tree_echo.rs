@@ -36,7 +36,7 @@
 //! # State
 //! | field | lectures |
 //! |---|---|
-//! | `rank` | the own id |
+//! | `sides.rank` | the own id |
 //! | `sides.best` | the maximum of it and all echoes |
 //! | `sides.links` | from whom an echo has come |
 //! | `sides.missing` | k minus the number of echoes |
@@ -69,7 +69,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::convergecast::{Convergecast, Phase, Turn};
+use super::convergecast::{Convergecast, Turn};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for TreeEcho {
@@ -104,8 +104,7 @@ impl Algorithm for TreeEcho {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let rank = boot.setup.ranks[boot.me];
-        Self { rank, sides: Convergecast::new(boot.neighbours, rank) }
+        Self { sides: Convergecast::new(boot.neighbours, boot.setup.ranks[boot.me]) }
     }
 }
 
@@ -134,9 +133,7 @@ impl Message for Msg {
 /// A node of the election with explorers, echoes and information.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TreeEcho {
-    /// What it offers.
-    rank: Rank,
-    /// Its neighbours: which of them have echoed, and the best of it all.
+    /// What it offers, its neighbours, which of them have echoed, and the best of it all.
     sides: Convergecast,
 }
 
@@ -148,24 +145,28 @@ impl Protocol for TreeEcho {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.sides.phase()) {
-            (Command::Elect, Phase::Asleep) => self.wake(cx, None),
-            (Command::Elect, _) => cx.trace("underway", &[]),
+        match command {
+            Command::Elect if self.sides.sleeps() => self.explore(cx, None),
+            Command::Elect => cx.trace("underway", &[]),
         }
         Ok(())
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        match (msg, self.sides.phase()) {
-            (Msg::Explorer, Phase::Asleep) => self.wake(cx, Some(from)),
-            (Msg::Echo(theirs), phase) => {
-                if phase == Phase::Asleep {
-                    self.wake(cx, Some(from));
+        match msg {
+            Msg::Explorer if self.sides.sleeps() => self.explore(cx, Some(from)),
+            Msg::Echo(theirs) => {
+                if self.sides.sleeps() {
+                    self.explore(cx, Some(from));
                 }
-                self.hear(cx, from, theirs);
+                let turn = self.sides.hear(cx, from, theirs);
+                self.echo(cx, turn);
             }
-            (Msg::Info(leader), Phase::Sent(_)) => self.learn(cx, from, leader),
-            (Msg::Explorer | Msg::Info(_), _) => cx.trace("ignore", &[]),
+            Msg::Info(leader) if self.sides.is_to_be_told() => {
+                cx.trace("learn", &[("id", leader.id().into())]);
+                self.inform(cx, leader, Some(from));
+            }
+            Msg::Explorer | Msg::Info(_) => cx.trace("ignore", &[]),
         }
     }
 
@@ -176,58 +177,35 @@ impl Protocol for TreeEcho {
 
 impl TreeEcho {
     /// Sends explorers to all but the one that woke it.
-    fn wake(&mut self, cx: &mut Ctx<'_, Self>, by: Option<NodeId>) {
-        self.sides.wake();
-        cx.trace("wake", &[("id", self.rank.id().into())]);
-        for to in self.sides.neighbours_but(by) {
+    fn explore(&mut self, cx: &mut Ctx<'_, Self>, by: Option<NodeId>) {
+        for to in self.sides.wake(cx, by) {
             cx.send(to, Msg::Explorer);
         }
-        self.try_echo(cx);
+        let turn = self.sides.turn();
+        self.echo(cx, turn);
     }
 
-    /// If all neighbours but one have echoed, sends its own echo to that one.
-    fn try_echo(&mut self, cx: &mut Ctx<'_, Self>) {
-        match self.sides.turn() {
+    /// If all neighbours but one have echoed, sends its own echo to that one; if that one's echo
+    /// meets it, or there is nobody else, the best of all is known.
+    fn echo(&mut self, cx: &mut Ctx<'_, Self>, turn: Turn) {
+        let best = self.sides.best();
+        match turn {
             Turn::Wait => {}
             Turn::Send(last) => {
-                let best = if flaw!(EchoOwnRank) { self.rank } else { self.sides.best() };
+                let best = if flaw!(EchoOwnRank) { self.sides.rank() } else { best };
                 cx.trace("echo", &[("id", best.id().into())]);
                 cx.send(last, Msg::Echo(best));
             }
-            Turn::Decide => self.decide(cx, None),
+            Turn::Decide(met) => {
+                cx.trace("decide", &[("id", best.id().into())]);
+                self.inform(cx, best, met);
+            }
         }
-    }
-
-    /// Takes in the best of another side.
-    fn hear(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
-        if !self.sides.hear(from, theirs) {
-            return cx.trace("ignore", &[]);
-        }
-        let missing = self.sides.missing();
-        cx.trace("hear", &[("id", theirs.id().into()), ("missing", missing.into())]);
-        match self.sides.phase() {
-            Phase::Sent(_) => self.decide(cx, Some(from)),
-            Phase::Asleep | Phase::Awake => self.try_echo(cx),
-            Phase::Decided => {}
-        }
-    }
-
-    /// Two echoes have met here, or there is nobody else: the best of all is known.
-    fn decide(&mut self, cx: &mut Ctx<'_, Self>, met: Option<NodeId>) {
-        cx.trace("decide", &[("id", self.sides.best().id().into())]);
-        self.tell(cx, met, self.sides.best());
-    }
-
-    /// The information comes by.
-    fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
-        cx.trace("learn", &[("id", leader.id().into())]);
-        self.tell(cx, Some(from), leader);
     }
 
     /// Tells the user, and all neighbours but the one from where it is known.
-    fn tell(&mut self, cx: &mut Ctx<'_, Self>, known_by: Option<NodeId>, leader: Rank) {
-        cx.emit(Event::of(leader, self.rank));
-        for to in self.sides.decide(known_by) {
+    fn inform(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank, known_by: Option<NodeId>) {
+        for to in self.sides.tell(cx, leader, known_by) {
             cx.send(to, Msg::Info(leader));
         }
     }

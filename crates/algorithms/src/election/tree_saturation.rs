@@ -33,7 +33,7 @@
 //! # State
 //! | field | lectures |
 //! |---|---|
-//! | `rank` | the own id |
+//! | `sides.rank` | the own id |
 //! | `sides.best` | the extremum of it and all proposals |
 //! | `sides.links` | who has proposed |
 //! | `sides.missing` | how many proposals are to come |
@@ -70,7 +70,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::convergecast::{Convergecast, Phase, Turn};
+use super::convergecast::{Convergecast, Turn};
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for TreeSaturation {
@@ -119,7 +119,7 @@ impl Algorithm for TreeSaturation {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let rank = boot.setup.ranks[boot.me];
-        Self { rank, wake: boot.config.wake, sides: Convergecast::new(boot.neighbours, rank) }
+        Self { wake: boot.config.wake, sides: Convergecast::new(boot.neighbours, rank) }
     }
 }
 
@@ -165,11 +165,9 @@ impl Message for Msg {
 /// A node of the election by saturation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TreeSaturation {
-    /// What it offers.
-    rank: Rank,
     /// Those who tell the leaves that an election is on.
     wake: Wake,
-    /// Its neighbours: which of them have proposed, and the best of it all.
+    /// What it offers, its neighbours, which of them have proposed, and the best of it all.
     sides: Convergecast,
 }
 
@@ -181,25 +179,29 @@ impl Protocol for TreeSaturation {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.sides.phase()) {
-            (Command::Elect, Phase::Asleep) if self.may_begin() => self.wake(cx, None),
-            (Command::Elect, Phase::Asleep) => cx.trace("wait for leaves", &[]),
-            (Command::Elect, _) => cx.trace("underway", &[]),
+        let Command::Elect = command;
+        match self.sides.sleeps() {
+            true if self.may_begin() => self.wake(cx, None),
+            true => cx.trace("wait for leaves", &[]),
+            false => cx.trace("underway", &[]),
         }
         Ok(())
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        match (msg, self.sides.phase()) {
-            (Msg::Wake, Phase::Asleep) => self.wake(cx, Some(from)),
-            (Msg::Proposal(theirs), phase) => {
-                if phase == Phase::Asleep {
-                    self.wake(cx, Some(from));
-                }
-                self.hear(cx, from, theirs);
+        if self.sides.sleeps() && !matches!(msg, Msg::Win(_)) {
+            self.wake(cx, Some(from));
+        } else if msg == Msg::Wake {
+            cx.trace("ignore", &[]);
+        }
+        match msg {
+            Msg::Wake => {}
+            Msg::Proposal(theirs) => {
+                let turn = self.sides.hear(cx, from, theirs);
+                self.go_on(cx, turn);
             }
-            (Msg::Win(leader), Phase::Sent(_)) => self.learn(cx, from, leader),
-            (Msg::Wake | Msg::Win(_), _) => cx.trace("ignore", &[]),
+            Msg::Win(leader) if self.sides.is_to_be_told() => self.learn(cx, from, leader),
+            Msg::Win(_) => cx.trace("ignore", &[]),
         }
     }
 
@@ -216,60 +218,48 @@ impl TreeSaturation {
 
     /// An election is on: tells all but the one that told it.
     fn wake(&mut self, cx: &mut Ctx<'_, Self>, by: Option<NodeId>) {
-        self.sides.wake();
-        cx.trace("wake", &[("id", self.rank.id().into())]);
-        if self.wake == Wake::Edges {
-            for to in self.sides.neighbours_but(by) {
-                cx.send(to, Msg::Wake);
-            }
+        let woken = self.sides.wake(cx, by);
+        for to in woken.filter(|_| self.wake == Wake::Edges) {
+            cx.send(to, Msg::Wake);
         }
-        self.try_to_propose(cx);
+        let turn = self.sides.turn();
+        self.go_on(cx, turn);
     }
 
-    /// If all neighbours but one have proposed, sends its own proposal to that one.
-    fn try_to_propose(&mut self, cx: &mut Ctx<'_, Self>) {
-        match self.sides.turn() {
+    /// Does what it can with the proposals that it has.
+    fn go_on(&mut self, cx: &mut Ctx<'_, Self>, turn: Turn) {
+        match turn {
             Turn::Wait => {}
-            Turn::Send(last) => {
-                let best = if flaw!(ProposeOwnRank) { self.rank } else { self.sides.best() };
-                cx.trace("propose", &[("id", best.id().into())]);
-                cx.send(last, Msg::Proposal(best));
-            }
-            Turn::Decide => self.decide(cx, None),
+            Turn::Send(last) => self.propose(cx, last),
+            Turn::Decide(met) => self.win(cx, met),
         }
     }
 
-    /// Takes in the best of another side.
-    fn hear(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, theirs: Rank) {
-        if !self.sides.hear(from, theirs) {
-            return cx.trace("ignore", &[]);
-        }
-        let missing = self.sides.missing();
-        cx.trace("hear", &[("id", theirs.id().into()), ("missing", missing.into())]);
-        match self.sides.phase() {
-            Phase::Sent(_) => self.decide(cx, Some(from)),
-            Phase::Asleep | Phase::Awake => self.try_to_propose(cx),
-            Phase::Decided => {}
-        }
+    /// All neighbours but one have proposed: sends its own proposal to that one.
+    fn propose(&self, cx: &mut Ctx<'_, Self>, last: NodeId) {
+        let own = flaw!(ProposeOwnRank);
+        let best = if own { self.sides.rank() } else { self.sides.best() };
+        cx.trace("propose", &[("id", best.id().into())]);
+        cx.send(last, Msg::Proposal(best));
     }
 
     /// All neighbours have proposed: the winner is known.
-    fn decide(&mut self, cx: &mut Ctx<'_, Self>, met: Option<NodeId>) {
-        cx.trace("decide", &[("id", self.sides.best().id().into())]);
-        self.tell(cx, met, self.sides.best());
+    fn win(&mut self, cx: &mut Ctx<'_, Self>, met: Option<NodeId>) {
+        let winner = self.sides.best();
+        cx.trace("decide", &[("id", winner.id().into())]);
+        self.tell(cx, met, winner);
     }
 
     /// The winner is told.
-    fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, leader: Rank) {
-        cx.trace("learn", &[("id", leader.id().into())]);
-        self.tell(cx, Some(from), leader);
+    fn learn(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, winner: Rank) {
+        cx.trace("learn", &[("id", winner.id().into())]);
+        self.tell(cx, Some(from), winner);
     }
 
     /// Tells the user, and all neighbours but the one from where it is known.
-    fn tell(&mut self, cx: &mut Ctx<'_, Self>, known_by: Option<NodeId>, leader: Rank) {
-        cx.emit(Event::of(leader, self.rank));
-        for to in self.sides.decide(known_by) {
-            cx.send(to, Msg::Win(leader));
+    fn tell(&mut self, cx: &mut Ctx<'_, Self>, known_by: Option<NodeId>, winner: Rank) {
+        for to in self.sides.tell(cx, winner, known_by) {
+            cx.send(to, Msg::Win(winner));
         }
     }
 }

@@ -91,10 +91,10 @@
 
 mod lock;
 
-use quorate_core::{BadOption, Boot, Channels, NodeSet, Scene, Shape, Solution, Timing, Traits};
+use quorate_core::{BadOption, Boot, Scene, Solution, Timing, Traits};
 
 use super::{Mutex, Promise};
-use crate::membership::{Founding, Given, Hall, KINDS, MAJORITY_KINDS, Majority, Pace};
+use crate::membership::{Given, Hall, traits_in_views};
 pub use lock::{Counted, Holding, Lock};
 
 impl<A: Solution<Family = Mutex>> Solution for InViews<A> {
@@ -102,18 +102,11 @@ impl<A: Solution<Family = Mutex>> Solution for InViews<A> {
     type Config = A::Config;
 
     fn traits(config: &A::Config) -> Traits {
-        let inner = A::traits(config);
-        Traits {
-            shape: Shape::Complete,
-            channels: Channels::Fifo,
-            timing: match inner.timing {
-                Timing::Synchronous => Timing::Asynchronous,
-                other => other,
-            },
-            kinds: inner.kinds.into_iter().chain(KINDS).chain(MAJORITY_KINDS).collect(),
-            listens: true,
-            ..inner
+        let mut traits = traits_in_views(A::traits(config));
+        if traits.timing == Timing::Synchronous {
+            traits.timing = Timing::Asynchronous;
         }
+        traits
     }
 
     fn usual(config: &A::Config) -> A::Config {
@@ -138,16 +131,8 @@ impl<A: Solution<Family = Mutex>> Solution for InViews<A> {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Boot { me, setup, config, life, kept, .. } = boot;
-        let mut everybody = boot.neighbours.iter().collect::<NodeSet>();
-        everybody.insert(me);
-        let founders = boot.view.set();
-        let given = Given { setup: setup.clone(), config: config.clone() };
-        let inside = life.is_first() && setup.holder == Some(me);
-        let pace = Pace::default();
-        let founding = Founding { me, boot: life, everybody, founders, pace: Some(pace) };
-        let authority = Majority::new(Some(pace.patience), kept.sole().cloned());
-        Self::new(founding, authority, Lock::new(given, inside))
+        let inside = boot.life.is_first() && boot.setup.holder == Some(boot.me);
+        Self::boot_with(&boot, Lock::new(Given::to(&boot), inside))
     }
 }
 

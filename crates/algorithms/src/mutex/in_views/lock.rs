@@ -1,14 +1,14 @@
 //! The lock in views: the algorithm is begun in each view with the holder that was agreed on, and
 //! what it does is put into the words of the node.
 
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::convert::Infallible;
 
-use quorate_core::{Ctx, Effect, Input, Message, NodeId, Protocol, Refusal, Solution, ViewId};
+use quorate_core::{Ctx, Input, Message, NodeId, Protocol, Refusal, Solution, ViewId};
 
-use crate::membership::{Beginning, Exit, Given, Majority, MajorityMsg, Tenant, Terms};
+use crate::membership::{Beginning, Exit, Given, Majority, MajorityMsg, Running, Tenant, Terms};
 use crate::mutex::{Command, Event, Fence, Mutex};
 
 /// What mutual exclusion says when a view changes: members report whether they are inside, and
@@ -59,14 +59,6 @@ pub struct Lock<A: Solution<Family = Mutex>> {
     closing: bool,
 }
 
-/// The algorithm in a view.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Running<A: Solution> {
-    algorithm: A,
-    /// Its timers that are set.
-    timers: BTreeSet<A::Timer>,
-}
-
 /// What the local user was told and wishes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum User {
@@ -96,31 +88,18 @@ impl<A: Solution<Family = Mutex>> Lock<A> {
     /// Hands the algorithm its input, if it runs. What it does is put into the words of this node.
     fn step_inner(&mut self, cx: &mut Ctx<'_, Self>, input: Input<A>) -> Result<(), Refusal> {
         let Self { running, user, counter, view, .. } = self;
-        let Some(Running { algorithm, timers }) = running else { return Ok(()) };
-        let mut map = |effect: Effect<A>| {
-            let known = *counter;
-            let counted = |msg| Counted { counter: known, msg };
-            Some(match effect {
-                Effect::Send { to, msg } => Effect::Send { to, msg: counted(msg) },
-                Effect::Multicast { to, msg } => Effect::Multicast { to, msg: counted(msg) },
-                Effect::SetTimer { timer, .. } if A::watches(timer) => return None,
-                Effect::SetTimer { timer, after } => {
-                    timers.insert(timer);
-                    Effect::SetTimer { timer, after }
-                }
-                Effect::CancelTimer(timer) => {
-                    timers.remove(&timer).then_some(Effect::CancelTimer(timer))?
-                }
-                Effect::Persist(_) => return None,
-                Effect::Emit(Event::Granted(_)) => {
-                    *user = User::Inside;
-                    *counter = counter.saturating_add(1);
-                    Effect::Emit(Event::Fenced(Fence { epoch: *view, counter: *counter }))
-                }
-                Effect::Emit(event) => Effect::Emit(event),
-            })
+        let Some(running) = running else { return Ok(()) };
+        let entries = Cell::new(*counter);
+        let counted = |msg| Counted { counter: entries.get(), msg };
+        let tell = |event| {
+            let Event::Granted(_) = event else { return Some(event) };
+            *user = User::Inside;
+            entries.set(entries.get().saturating_add(1));
+            Some(Event::Fenced(Fence { epoch: *view, counter: entries.get() }))
         };
-        cx.mapped(&mut map, |cx| algorithm.step(cx, input))
+        let result = running.step(cx, input, counted, tell);
+        *counter = entries.get();
+        result
     }
 
     /// As [`Lock::step_inner`], for what cannot be refused.
@@ -147,7 +126,7 @@ impl<A: Solution<Family = Mutex>> Tenant for Lock<A> {
         let holder = self.holder.and_then(place).map(NodeId::at);
         let count = self.members.len();
         let algorithm = self.given.among(count, self.given.setup.in_view(count, holder)).boot(rank);
-        self.running = Some(Running { algorithm, timers: BTreeSet::new() });
+        self.running = Some(Running::new(algorithm));
         cx.trace("begin", &[("view", self.view.0), ("rank", rank.number().into())]);
         self.tell(cx, Input::Start);
         if holder == Some(rank) && self.user != User::Inside {
@@ -161,11 +140,9 @@ impl<A: Solution<Family = Mutex>> Tenant for Lock<A> {
 
     /// From now on the algorithm is given nothing, so that nobody is granted anything.
     fn stop(&mut self, cx: &mut Ctx<'_, Self>) {
-        if let Some(Running { timers, .. }) = self.running.take() {
+        if let Some(running) = self.running.take() {
             cx.trace("stop", &[("view", self.view.0)]);
-            for timer in timers {
-                cx.cancel_timer(timer);
-            }
+            running.stop(cx);
         }
     }
 
@@ -246,15 +223,10 @@ impl<A: Solution<Family = Mutex>> Protocol for Lock<A> {
     }
 
     fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: A::Timer) {
-        if let Some(running) = &mut self.running {
-            running.timers.remove(&timer);
-        }
         self.tell(cx, Input::Timer(timer));
     }
 
     fn assert_invariants(&self) {
-        if let Some(Running { algorithm, .. }) = &self.running {
-            algorithm.assert_invariants();
-        }
+        self.running.iter().for_each(Running::assert_invariants);
     }
 }

@@ -5,7 +5,9 @@ use std::string::String;
 use std::vec::Vec;
 
 use quorate_check::{Network as Channels, Plan, Timers};
-use quorate_core::{Algorithm, Input, Liveness, Refusal, Scene, Span, Time, Topology, ViewId};
+use quorate_core::{
+    Algorithm, Input, Liveness, NodeSet, Refusal, Scene, Span, Time, Topology, ViewId,
+};
 use quorate_sim::{Crash, Faults, Network};
 
 use super::*;
