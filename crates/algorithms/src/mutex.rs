@@ -6,6 +6,7 @@
 //! [`singhal`]), or along a tree ([`raymond`], [`naimi_trehel`]). [`in_views`] runs any of them in a
 //! group whose members come and go.
 
+mod asker;
 pub mod cao_singhal;
 pub mod carvalho_roucairol;
 pub mod central;
@@ -16,6 +17,7 @@ pub mod maekawa_basic;
 pub mod majority;
 mod monitor;
 pub mod naimi_trehel;
+mod phase;
 #[cfg(test)]
 mod quorum_fixtures;
 pub mod raymond;

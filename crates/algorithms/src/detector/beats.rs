@@ -51,8 +51,12 @@ impl Beats {
         &self.suspected
     }
 
-    /// Says that it is alive, and will again when the timer `next` has run out.
+    /// Says that it is alive, and will again when the timer `next` has run out. Who is alone has
+    /// nobody to tell.
     pub(super) fn beat<P: Protocol<Msg = Msg>>(&self, cx: &mut Ctx<'_, P>, next: P::Timer) {
+        if self.neighbours.is_empty() {
+            return;
+        }
         cx.trace("beat", &[]);
         cx.multicast(self.neighbours.clone(), Msg::Beat);
         cx.set_timer(next, self.interval..self.interval);

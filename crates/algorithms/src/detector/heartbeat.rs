@@ -190,9 +190,6 @@ impl Protocol for Heartbeat {
     type Stable = Infallible;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
-        if self.beats.neighbours().is_empty() {
-            return;
-        }
         self.beat(cx);
         for peer in self.beats.neighbours() {
             self.await_beat(cx, peer);

@@ -232,13 +232,8 @@ impl Protocol for PhiAccrual {
     type Stable = Infallible;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
-        if self.beats.neighbours().is_empty() {
-            return;
-        }
         self.beats.beat(cx, Timer::Beat);
-        for peer in self.beats.neighbours() {
-            self.await_threshold(cx, peer);
-        }
+        self.beats.neighbours().iter().for_each(|peer| self.await_threshold(cx, peer));
     }
 
     fn on_command(&mut self, _: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
@@ -246,15 +241,10 @@ impl Protocol for PhiAccrual {
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, Msg::Beat: Msg) {
-        if !self.beats.neighbours().contains(from) {
-            return cx.trace("foreign", &[("node", from.into())]);
-        }
-        self.sample(cx, from);
-        if self.beats.suspected().contains(from) {
-            self.beats.trust(cx, from);
-        }
-        if !flaw!(OnlyFirstGap) {
-            self.await_threshold(cx, from);
+        if self.beats.neighbours().contains(from) {
+            self.hear(cx, from);
+        } else {
+            cx.trace("foreign", &[("node", from.into())]);
         }
     }
 
@@ -273,6 +263,17 @@ impl Protocol for PhiAccrual {
 }
 
 impl PhiAccrual {
+    /// A beat of a neighbour: it is trusted, and its rhythm is known better.
+    fn hear(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
+        self.sample(cx, from);
+        if self.beats.suspected().contains(from) {
+            self.beats.trust(cx, from);
+        }
+        if !flaw!(OnlyFirstGap) {
+            self.await_threshold(cx, from);
+        }
+    }
+
     /// "Heartbeats arrive and their arrival times are stored in a sampling window."
     fn sample(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         self.histories[from].note(cx.now(), self.window);

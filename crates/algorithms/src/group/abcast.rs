@@ -182,11 +182,8 @@ impl Protocol for Abcast {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        let Command::Multicast(wish) = command else { return Err(Refusal::NotMember) };
+        let wish = command.multicast_by(self.takes_part)?;
         let id = MessageId { sender: cx.me(), number: wish.number };
-        if !self.takes_part {
-            return Err(Refusal::NotMember);
-        }
         let full = self.queue.len() >= HELD_MAX || self.asking.len() >= ASKING_MAX;
         if full || self.places.contains_key(&id) {
             return Err(Refusal::Busy);

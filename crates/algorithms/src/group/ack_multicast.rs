@@ -78,6 +78,7 @@ use quorate_core::prelude::*;
 use super::backoff::Backoff;
 use super::stream::{Place, Stream, Unit, field};
 use super::{Command, Event, Group, MessageId, Order, Promise};
+use crate::options::{number, span};
 
 pub use options::Config;
 
@@ -118,15 +119,19 @@ impl Algorithm for AckMulticast {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        Config::read(options)
+        let default = Config::default();
+        Ok(Config {
+            timeout: span(options, "timeout")?,
+            retries: number(options, "retries", default.retries, 0..=1_000)?,
+            window: number(options, "window", default.window, 1..=65_536)?,
+        })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let Config { timeout, retries, window } = *boot.config;
-        let takes_part = boot.life.is_first() && boot.setup.members.contains(boot.me);
-        let others = if takes_part { boot.setup.others_of(boot.me) } else { NodeSet::new() };
+        let others = boot.setup.others_in(boot.me, boot.life);
         Self {
-            takes_part,
+            takes_part: boot.setup.has_member(boot.me, boot.life),
             trusted: others.clone(),
             others,
             patience: Backoff::new(timeout, boot.setup.delay_max, retries),
@@ -161,12 +166,9 @@ impl Message for Msg {
     }
 }
 
-/// What a node waits for.
+/// A timer: a node waits for the confirmations of its unit in this place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Timer {
-    /// The confirmations of the unit in this place.
-    Acks(u64),
-}
+pub struct Acks(pub u64);
 
 /// A node of the multicast with confirmations.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -205,37 +207,32 @@ struct Unstable {
 
 impl Protocol for AckMulticast {
     type Msg = Msg;
-    type Timer = Timer;
+    type Timer = Acks;
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match command {
-            Command::Multicast(_) if !self.takes_part => return Err(Refusal::NotMember),
-            Command::Multicast(wish) if self.has_room() => self.multicast(cx, wish.number),
-            Command::Multicast(_) if self.waiting.len() >= WAITING_MAX => {
-                return Err(Refusal::Busy);
-            }
-            Command::Multicast(wish) => self.queue(cx, wish.number),
-            // The membership is what it is.
-            Command::Join | Command::Leave => return Err(Refusal::NotMember),
+        let number = command.multicast_by(self.takes_part)?.number;
+        if self.has_room() {
+            self.multicast(cx, number);
+        } else if self.waiting.len() < WAITING_MAX {
+            self.queue(cx, number);
+        } else {
+            return Err(Refusal::Busy);
         }
         Ok(())
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        if !self.others.contains(from) {
-            return cx.trace("foreign", &[field(from)]);
-        }
         match msg {
+            _ if !self.others.contains(from) => cx.trace("foreign", &[field(from)]),
             Msg::Data(unit) | Msg::Repair(unit) => self.receive(cx, from, unit),
             Msg::Ack(seq) => self.count(cx, from, seq),
         }
     }
 
-    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Timer) {
-        let Timer::Acks(seq) = timer;
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, Acks(seq): Acks) {
         match self.unstable.get(&seq) {
             Some(unit) if !self.patience.is_over(unit.tries) => self.repeat(cx, seq),
             Some(unit) => {
@@ -336,7 +333,7 @@ impl AckMulticast {
     /// "Discard buffer": everybody has this unit, or is dead.
     fn stabilise(&mut self, cx: &mut Ctx<'_, Self>, seq: u64) {
         cx.trace("stable", &[("seq", seq)]);
-        cx.cancel_timer(Timer::Acks(seq));
+        cx.cancel_timer(Acks(seq));
         self.unstable.remove(&seq);
     }
 
@@ -364,7 +361,7 @@ impl AckMulticast {
 
     fn await_acks(&self, cx: &mut Ctx<'_, Self>, seq: u64, tries: u32) {
         let timeout = self.patience.after(tries);
-        cx.set_timer(Timer::Acks(seq), timeout..timeout);
+        cx.set_timer(Acks(seq), timeout..timeout);
     }
 
     /// "r retries: suspect j." Nothing waits for these any more.

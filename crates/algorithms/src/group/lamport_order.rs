@@ -97,13 +97,14 @@ impl Algorithm for LamportOrder {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
+        let count = boot.view.members().len();
         Self {
             takes_part: boot.setup.members.contains(boot.me),
             others: boot.setup.others_of(boot.me),
             clock: LamportClock::default(),
             open: BTreeSet::new(),
             queue: BTreeMap::new(),
-            heard: PerNode::new(boot.view.members().len(), |_| 0),
+            heard: PerNode::new(count, |_| 0),
         }
     }
 }
@@ -160,15 +161,12 @@ impl Protocol for LamportOrder {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        let Command::Multicast(wish) = command else { return Err(Refusal::NotMember) };
-        if !self.takes_part {
-            return Err(Refusal::NotMember);
-        }
+        let number = command.multicast_by(self.takes_part)?.number;
         let full = self.queue.len() >= QUEUE_MAX || self.open.len() >= OPEN_MAX;
-        if full || !self.open.insert(wish.number) {
+        if full || !self.open.insert(number) {
             return Err(Refusal::Busy);
         }
-        self.send(cx, wish.number);
+        self.send(cx, number);
         Ok(())
     }
 

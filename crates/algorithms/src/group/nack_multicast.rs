@@ -119,13 +119,11 @@ impl Algorithm for NackMulticast {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let config = boot.config;
-        let takes_part = boot.life.is_first() && boot.setup.members.contains(boot.me);
-        let others = if takes_part { boot.setup.others_of(boot.me) } else { NodeSet::new() };
         let delay = boot.setup.delay_max;
         let pause = config.pause.unwrap_or_else(|| delay.times(2));
         Self {
-            takes_part,
-            others,
+            takes_part: boot.setup.has_member(boot.me, boot.life),
+            others: boot.setup.others_in(boot.me, boot.life),
             heartbeat: config.heartbeat,
             stops: config.stops,
             pause,
@@ -228,20 +226,14 @@ impl Protocol for NackMulticast {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match command {
-            Command::Multicast(wish) if self.takes_part => self.multicast(cx, wish.number),
-            Command::Multicast(_) => return Err(Refusal::NotMember),
-            // The membership is what it is.
-            Command::Join | Command::Leave => return Err(Refusal::NotMember),
-        }
+        let wish = command.multicast_by(self.takes_part)?;
+        self.multicast(cx, wish.number);
         Ok(())
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        if !self.others.contains(from) {
-            return cx.trace("foreign", &[field(from)]);
-        }
         match msg {
+            _ if !self.others.contains(from) => cx.trace("foreign", &[field(from)]),
             Msg::Data(unit) | Msg::Repair(unit) => {
                 self.receive(cx, from, unit);
                 self.notice(cx, from, unit.seq);

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use quorate_core::{NodeId, NodeSet, PerNode, Span, Topology};
+use quorate_core::{Life, NodeId, NodeSet, PerNode, Span, Topology};
 
 /// A setup: what all nodes are told at boot. Each algorithm takes of it what it needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +39,18 @@ impl Setup {
             delay_max: Span::UNIT,
         }
     }
+
+    /// Is this node a member in this life? Whoever comes up again is none: the others go on without
+    /// it.
+    pub(super) fn has_member(&self, me: NodeId, life: Life) -> bool {
+        life.is_first() && self.members.contains(me)
+    }
+
+    /// As [`Setup::others_of`], in this life.
+    pub(super) fn others_in(&self, me: NodeId, life: Life) -> NodeSet {
+        if life.is_first() { self.others_of(me) } else { NodeSet::new() }
+    }
+
     /// The other members; nobody, if this node is none itself.
     #[must_use]
     pub fn others_of(&self, me: NodeId) -> NodeSet {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use quorate_core::{NodeId, ViewId};
+use quorate_core::{NodeId, Refusal, ViewId};
 
 /// A command: what the local user wishes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +18,17 @@ pub enum Command {
     Join,
     /// Let me out.
     Leave,
+}
+
+impl Command {
+    /// The message to send, where the membership is what it is: nobody joins or leaves, and only a
+    /// member may send.
+    pub(super) const fn multicast_by(self, is_member: bool) -> Result<Wish, Refusal> {
+        match self {
+            Self::Multicast(wish) if is_member => Ok(wish),
+            Self::Multicast(_) | Self::Join | Self::Leave => Err(Refusal::NotMember),
+        }
+    }
 }
 
 /// A message to the group, as its sender wants it.

@@ -84,6 +84,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::votes::{Tenure, Votes};
 use super::{Command, Event, Mutex, Promise};
 
@@ -122,20 +123,12 @@ impl Algorithm for CaoSinghal {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let quorum = boot.setup.quorum(boot.me);
-        let mut others = quorum.clone();
-        others.remove(boot.me);
-        let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
-        let inside = holder.filter(|stamp| stamp.node == boot.me);
-        let holder = holder.filter(|stamp| boot.setup.quorum(stamp.node).contains(boot.me));
+        let holder = boot.setup.granted_by(boot.me);
         Self {
-            others,
+            others: boot.setup.asked_by(boot.me),
             clock: LamportClock::default(),
-            phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
-            votes: match inside {
-                Some(_) => Votes::held_from(&quorum, Tenure(1)),
-                None => Votes::missing_from(&quorum),
-            },
+            phase: Phase::at_boot(boot.setup, boot.me),
+            votes: Votes::at_boot(boot.setup, boot.me),
             transfers: BTreeMap::new(),
             tenure: Tenure(u64::from(holder.is_some())),
             holder,
@@ -215,8 +208,7 @@ pub struct CaoSinghal {
     clock: LamportClock,
     /// The phase of this node.
     phase: Phase,
-    /// The answers of the quorum to the present wish. Invariant: all held while inside;
-    /// some missing while waiting; all fresh while idle.
+    /// The answers of the quorum to the present wish.
     votes: Votes<Tenure>,
     /// By arbiter: whom to send its permission on to, and in which tenure. Invariant: of the tenure
     /// that is held, where one is; empty while idle.
@@ -240,23 +232,6 @@ struct Waiter {
     failed: bool,
 }
 
-/// A phase of a node.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node has asked and waits.
-    Waiting {
-        /// Its wish.
-        stamp: Stamp,
-    },
-    /// The node is inside.
-    Inside {
-        /// The wish that was granted.
-        stamp: Stamp,
-    },
-}
-
 impl Protocol for CaoSinghal {
     type Msg = Msg;
     type Timer = Infallible;
@@ -265,19 +240,13 @@ impl Protocol for CaoSinghal {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, &self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside { .. }) => self.leave(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         match msg {
-            Msg::Request(stamp) if stamp.node == from => self.arbitrate(cx, stamp),
-            Msg::Request(_) => cx.trace("foreign", &[]),
+            Msg::Request(wish) if wish.node != from => cx.trace("foreign", &[]),
+            Msg::Request(wish) => self.arbitrate(cx, wish),
             Msg::Reply { arbiter, tenure, wish } => self.take_reply(cx, arbiter, tenure, wish),
             Msg::Release { tenure, next } => self.free(cx, from, tenure, next),
             Msg::Inquire { wish, .. } | Msg::Transfer { wish, .. } if !self.is_about(wish) => {
@@ -295,24 +264,19 @@ impl Protocol for CaoSinghal {
 
     fn is_outdated(&self, _from: NodeId, msg: &Msg) -> bool {
         // There will be no other wish with the stamp of one that is over.
-        let is_over = |wish: Stamp| wish.time <= self.clock.now() && self.wish() != Some(wish);
+        let is_over =
+            |wish: Stamp| wish.time <= self.clock.now() && self.phase.open() != Some(wish);
         match *msg {
             Msg::Inquire { wish, .. } | Msg::Transfer { wish, .. } => is_over(wish),
-            Msg::Fail(wish) => is_over(wish) || self.phase == (Phase::Inside { stamp: wish }),
+            Msg::Fail(wish) => is_over(wish) || self.phase == Phase::Inside(wish),
             Msg::Request(_) | Msg::Reply { .. } | Msg::Release { .. } | Msg::Yield(_) => false,
         }
     }
 
     fn assert_invariants(&self) {
-        match self.phase {
-            Phase::Idle => {
-                assert!(self.votes.are_fresh(), "who does not want knows nothing");
-                assert!(self.transfers.is_empty(), "who does not want sends nothing on");
-            }
-            Phase::Waiting { .. } => {
-                assert!(self.votes.missing() > 0, "with all permissions, a node is inside");
-            }
-            Phase::Inside { .. } => assert_eq!(self.votes.missing(), 0, "inside with all"),
+        self.votes.assert_invariants(self.phase);
+        if self.phase == Phase::Idle {
+            assert!(self.transfers.is_empty(), "who does not want sends nothing on");
         }
         for (&arbiter, &(tenure, _)) in &self.transfers {
             let held = self.votes.held_of(arbiter);

@@ -65,7 +65,10 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::{Command, Event, Mutex, Promise};
+use super::phase::Phase;
+use super::{Command, Event, Mutex, Promise, RicartAgrawala};
+
+pub use super::ricart_agrawala::Msg;
 
 impl Algorithm for CarvalhoRoucairol {
     type Family = Mutex;
@@ -85,7 +88,7 @@ impl Algorithm for CarvalhoRoucairol {
         channels: Channels::Unordered,
         timing: Timing::Asynchronous,
         survives: "no crash, no loss",
-        kinds: &["REQUEST", "REPLY"],
+        kinds: RicartAgrawala::META.kinds,
         options: &[],
         costs: &[
             Cost::of("messages per entry, best", "0", |_| 0.0),
@@ -102,33 +105,13 @@ impl Algorithm for CarvalhoRoucairol {
     fn boot(boot: Boot<'_, Self>) -> Self {
         let others = boot.view.others(boot.me);
         let none = NodeSet::with_room(boot.view.members().len());
-        let stamp = Stamp { time: 0, node: boot.me };
-        let inside = boot.setup.holder == Some(boot.me);
+        let phase = Phase::at_boot(boot.setup, boot.me);
         Self {
             clock: LamportClock::default(),
-            phase: if inside { Phase::Inside { stamp } } else { Phase::Idle },
-            permitted: if inside { others.clone() } else { none.clone() },
+            permitted: if phase == Phase::Idle { none.clone() } else { others.clone() },
+            phase,
             others,
             deferred: none,
-        }
-    }
-}
-
-/// A message between nodes.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Msg {
-    /// May I enter? This is how old my wish is.
-    Request(Stamp),
-    /// You may, until you tell me the same.
-    Reply,
-}
-
-impl Message for Msg {
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Request(_) => "REQUEST",
-            Self::Reply => "REPLY",
         }
     }
 }
@@ -149,23 +132,6 @@ pub struct CarvalhoRoucairol {
     deferred: NodeSet,
 }
 
-/// A phase of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node has asked for the permissions that are missing, and waits.
-    Waiting {
-        /// Its wish.
-        stamp: Stamp,
-    },
-    /// The node is inside.
-    Inside {
-        /// The wish that was granted.
-        stamp: Stamp,
-    },
-}
-
 impl Protocol for CarvalhoRoucairol {
     type Msg = Msg;
     type Timer = Infallible;
@@ -174,13 +140,7 @@ impl Protocol for CarvalhoRoucairol {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside { .. }) => self.leave(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
@@ -188,7 +148,11 @@ impl Protocol for CarvalhoRoucairol {
             _ if !self.others.contains(from) => cx.trace("foreign", &[]),
             Msg::Request(theirs) => {
                 self.clock.witness(theirs);
-                if self.goes_before(theirs) { self.defer(cx, from) } else { self.give(cx, from) }
+                if self.phase.goes_before(theirs) {
+                    self.defer(cx, from)
+                } else {
+                    self.give(cx, from)
+                }
             }
             Msg::Reply => self.take_reply(cx, from),
         }
@@ -199,8 +163,8 @@ impl Protocol for CarvalhoRoucairol {
         assert!(self.permitted.is_subset(&self.others), "permissions are of others");
         match self.phase {
             Phase::Idle => assert!(self.deferred.is_empty(), "an idle node owes no answer"),
-            Phase::Waiting { .. } => assert!(!all, "with all permissions, a node is inside"),
-            Phase::Inside { .. } => assert!(all, "who is inside has all permissions"),
+            Phase::Waiting(_) => assert!(!all, "with all permissions, a node is inside"),
+            Phase::Inside(_) => assert!(all, "who is inside has all permissions"),
         }
     }
 }
@@ -208,27 +172,15 @@ impl Protocol for CarvalhoRoucairol {
 impl CarvalhoRoucairol {
     /// Asks those whose permission is missing.
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
-        let stamp = self.clock.tick(cx.me());
-        cx.trace("request", &[("time", stamp.time)]);
+        let stamp = self.phase.wish(cx, &mut self.clock);
         if self.permitted == self.others {
-            return self.enter(cx, stamp);
+            return self.phase.enter(cx, stamp);
         }
-        self.phase = Phase::Waiting { stamp };
         let mut missing = self.others.clone();
         for node in &self.permitted {
             missing.remove(node);
         }
         cx.multicast(missing, Msg::Request(stamp));
-    }
-
-    /// Must the node with this request wait for us?
-    fn goes_before(&self, theirs: Stamp) -> bool {
-        match self.phase {
-            Phase::Idle => false,
-            Phase::Waiting { stamp } if flaw!(IgnoreTies) => stamp.time < theirs.time,
-            Phase::Waiting { stamp } => stamp < theirs,
-            Phase::Inside { .. } => true,
-        }
     }
 
     /// Keeps the answer back.
@@ -247,7 +199,7 @@ impl CarvalhoRoucairol {
         cx.trace("reply", &[("node", u64::from(to.number()))]);
         cx.send(to, Msg::Reply);
         let had = had && !flaw!(DoNotAskAgain);
-        if let Phase::Waiting { stamp } = self.phase
+        if let Phase::Waiting(stamp) = self.phase
             && had
         {
             cx.trace("ask again", &[("node", u64::from(to.number()))]);
@@ -257,19 +209,12 @@ impl CarvalhoRoucairol {
 
     /// The permission of a node arrives; with the last one, enters.
     fn take_reply(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
-        let Phase::Waiting { stamp } = self.phase else { return cx.trace("stale", &[]) };
+        let Phase::Waiting(stamp) = self.phase else { return cx.trace("stale", &[]) };
         self.permitted.insert(from);
         cx.trace("permitted", &[("node", u64::from(from.number()))]);
         if self.permitted == self.others {
-            self.enter(cx, stamp);
+            self.phase.enter(cx, stamp);
         }
-    }
-
-    /// Has all permissions.
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Inside { stamp };
-        cx.trace("enter", &[("time", stamp.time)]);
-        cx.emit(Event::Granted(Some(stamp)));
     }
 
     /// Answers everybody who was deferred, and keeps the permissions of the others.
@@ -358,19 +303,13 @@ mod tests {
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let log = trial(3).holder(2).stay(5.0).run();
-        assert_eq!(log.entries(), [(6.0, 1), (12.0, 3), (18.0, 2)]);
-    }
-
-    #[test]
-    fn wishes_out_of_turn_are_refused() {
-        trial(2).holder(1).refuses_out_of_turn();
+        trial(3).holder(2).boots_inside([(6.0, 1), (12.0, 3), (18.0, 2)]);
     }
 
     #[test]
     fn what_makes_no_sense_is_ignored() {
-        let stranger = Msg::Request(Stamp { time: 1, node: node(9) });
-        trial(3).ignores(1, [(2, Msg::Reply), (9, stranger)]);
+        let request = |number| Msg::Request(Stamp { time: 1, node: node(number) });
+        trial(3).ignores(1, [(2, Msg::Reply), (9, request(9))]);
     }
 
     #[test]

@@ -67,6 +67,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::{Command, Event, Mutex, Promise, Setup};
 
 impl Algorithm for Central {
@@ -129,7 +130,7 @@ impl Algorithm for Central {
         let desk = || Desk { holder, queue: VecDeque::new(), queued: NodeSet::with_room(count) };
         Self {
             coordinator,
-            phase: if holder == Some(boot.me) { Phase::Inside } else { Phase::Idle },
+            phase: Phase::begun(holder == Some(boot.me)),
             desk: (coordinator == boot.me).then(desk),
         }
     }
@@ -176,20 +177,9 @@ pub struct Central {
     /// The node that decides.
     coordinator: NodeId,
     /// The phase of this node.
-    phase: Phase,
+    phase: Phase<(), ()>,
     /// The desk of the coordinator: what it knows. Invariant: only the coordinator has one.
     desk: Option<Desk>,
-}
-
-/// A phase of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node has asked and waits.
-    Waiting,
-    /// The node is inside.
-    Inside,
 }
 
 /// The desk of the coordinator: what it knows.
@@ -212,21 +202,15 @@ impl Protocol for Central {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside) => self.leave(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         match msg {
             Msg::Request if flaw!(IgnoreHolder) => self.grant(cx, from),
             Msg::Request => self.take_request(cx, from),
-            Msg::Reply if from == self.coordinator && self.phase == Phase::Waiting => {
-                self.enter(cx);
+            Msg::Reply if from == self.coordinator && self.phase.waits() => {
+                self.phase.enter_next(cx);
             }
             Msg::Reply => cx.trace("stale", &[]),
             Msg::Release => self.take_release(cx, from),
@@ -244,7 +228,7 @@ impl Protocol for Central {
 impl Central {
     /// Asks the coordinator; the coordinator itself asks without a message.
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
-        self.phase = Phase::Waiting;
+        self.phase = Phase::Waiting(());
         cx.trace("request", &[]);
         if self.coordinator == cx.me() {
             self.take_request(cx, cx.me());
@@ -276,17 +260,10 @@ impl Central {
         desk.holder = Some(to);
         cx.trace("grant", &[("node", u64::from(to.number()))]);
         if to == cx.me() {
-            self.enter(cx);
+            self.phase.enter_next(cx);
         } else {
             cx.send(to, Msg::Reply);
         }
-    }
-
-    /// The coordinator has answered.
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>) {
-        self.phase = Phase::Inside;
-        cx.trace("enter", &[]);
-        cx.emit(Event::Granted(None));
     }
 
     /// Tells the coordinator; the coordinator itself knows without a message.
@@ -364,14 +341,8 @@ mod tests {
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let entries = |holder| trial(3).holder(holder).stay(5.0).run().entries();
-        assert_eq!(entries(1), [(6.0, 2), (13.0, 3), (19.0, 1)]);
-        assert_eq!(entries(2), [(6.0, 1), (12.0, 3), (19.0, 2)]);
-    }
-
-    #[test]
-    fn wishes_out_of_turn_are_refused() {
-        trial(2).holder(2).refuses_out_of_turn();
+        trial(3).holder(1).boots_inside([(6.0, 2), (13.0, 3), (19.0, 1)]);
+        trial(3).holder(2).boots_inside([(6.0, 1), (12.0, 3), (19.0, 2)]);
     }
 
     #[test]

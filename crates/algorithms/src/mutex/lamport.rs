@@ -71,6 +71,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::{Command, Event, Mutex, Promise};
 
 impl Algorithm for Lamport {
@@ -134,7 +135,7 @@ impl Algorithm for Lamport {
                 if holder == Some(node) { request(node) } else { heard(node) }
             }),
             announced: Stamp { time: 0, node: boot.me },
-            phase: if inside { Phase::Inside { stamp: request(boot.me) } } else { Phase::Idle },
+            phase: if inside { Phase::Inside(request(boot.me)) } else { Phase::Idle },
         }
     }
 }
@@ -203,26 +204,16 @@ pub struct Lamport {
     /// on it.
     announced: Stamp,
     /// The phase of this node.
-    phase: Phase,
+    phase: Phase<Wish>,
 }
 
-/// A phase of a node.
+/// A wish whose request is in all queues, or on the way there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// Its request is in all queues, or on the way there.
-    Waiting {
-        /// The request.
-        stamp: Stamp,
-        /// How many others may still go first. Invariant: not 0, and as queue and `heard` say.
-        before: usize,
-    },
-    /// The node is inside.
-    Inside {
-        /// The request that was granted.
-        stamp: Stamp,
-    },
+struct Wish {
+    /// The request.
+    stamp: Stamp,
+    /// How many others may still go first. Invariant: not 0, and as queue and `heard` say.
+    before: usize,
 }
 
 impl Protocol for Lamport {
@@ -233,13 +224,7 @@ impl Protocol for Lamport {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside { .. }) => self.release(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
@@ -268,7 +253,7 @@ impl Protocol for Lamport {
             let heard = self.heard[node];
             assert!(request.is_none_or(|stamp| stamp <= heard), "no request from the future");
         }
-        if let Phase::Waiting { before, .. } = self.phase {
+        if let Phase::Waiting(Wish { before, .. }) = self.phase {
             assert!(before > 0, "with nobody before it, a node is inside");
             let first = self.others.iter().filter(|&node| self.may_go_first(node));
             assert_eq!(before, first.count(), "the count is right");
@@ -282,10 +267,10 @@ impl Lamport {
         let stamp = self.clock.tick(cx.me());
         cx.trace("request", &[("time", stamp.time)]);
         if self.others.is_empty() {
-            return self.enter(cx, stamp);
+            return self.phase.enter(cx, stamp);
         }
         // Nobody can have been heard that is younger than the newest stamp.
-        self.phase = Phase::Waiting { stamp, before: self.others.len() };
+        self.phase = Phase::Waiting(Wish { stamp, before: self.others.len() });
         self.announce(cx, Msg::Request(stamp));
     }
 
@@ -319,37 +304,27 @@ impl Lamport {
     /// Can this node still enter before us, as far as we know? Only if it has an older request, or
     /// has said nothing younger than ours.
     fn may_go_first(&self, node: NodeId) -> bool {
-        let Phase::Waiting { stamp: mine, .. } = self.phase else { return false };
+        let Phase::Waiting(Wish { stamp: mine, .. }) = self.phase else { return false };
         let older = self.queue[node].filter(|theirs| *theirs < mine);
         let older = older.filter(|theirs| !flaw!(IgnoreTies) || theirs.time < mine.time);
         let older = older.filter(|_| !flaw!(IgnoreQueue));
         older.is_some() || self.heard[node] < mine
     }
 
-    /// Rule 5: one node fewer may go first; with none left, enters.
+    /// Rule 5: one node fewer may go first; with none left, it "is granted the resource".
     fn count_down(&mut self, cx: &mut Ctx<'_, Self>) {
         match &mut self.phase {
-            Phase::Waiting { stamp, before: 1 } => {
-                let stamp = *stamp;
-                self.enter(cx, stamp);
-            }
-            Phase::Waiting { before, .. } => {
+            &mut Phase::Waiting(Wish { stamp, before: 1 }) => self.phase.enter(cx, stamp),
+            Phase::Waiting(Wish { before, .. }) => {
                 *before -= 1;
                 cx.trace("count", &[("before", *before as u64)]);
             }
-            Phase::Idle | Phase::Inside { .. } => {}
+            Phase::Idle | Phase::Inside(_) => {}
         }
     }
 
-    /// "Process Pi is granted the resource."
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Inside { stamp };
-        cx.trace("enter", &[("time", stamp.time)]);
-        cx.emit(Event::Granted(Some(stamp)));
-    }
-
     /// Rule 3: takes its request out of everybody's queue.
-    fn release(&mut self, cx: &mut Ctx<'_, Self>) {
+    fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Idle;
         let stamp = self.clock.tick(cx.me());
         cx.trace("release", &[("time", stamp.time)]);
@@ -440,14 +415,8 @@ mod tests {
     #[test]
     fn a_node_can_be_booted_inside() {
         for ack in [Ack::Always, Ack::Needed] {
-            let log = with(ack, 3).holder(2).stay(5.0).run();
-            assert_eq!(log.entries(), [(6.0, 1), (12.0, 3), (18.0, 2)]);
+            with(ack, 3).holder(2).boots_inside([(6.0, 1), (12.0, 3), (18.0, 2)]);
         }
-    }
-
-    #[test]
-    fn wishes_out_of_turn_are_refused() {
-        always(2).holder(1).refuses_out_of_turn();
     }
 
     #[test]

@@ -94,6 +94,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::votes::Votes;
 use super::{Command, Event, Mutex, Promise};
 
@@ -150,21 +151,13 @@ impl Algorithm for Maekawa {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let quorum = boot.setup.quorum(boot.me);
-        let mut others = quorum.clone();
-        others.remove(boot.me);
-        let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
-        let inside = holder.filter(|stamp| stamp.node == boot.me);
-        let locked_for = holder.filter(|stamp| boot.setup.quorum(stamp.node).contains(boot.me));
+        let locked_for = boot.setup.granted_by(boot.me);
         Self {
             rule: boot.config.rule,
-            others,
+            others: boot.setup.asked_by(boot.me),
             clock: LamportClock::default(),
-            phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
-            votes: match inside {
-                Some(_) => Votes::held_from(&quorum, Tenure(1)),
-                None => Votes::missing_from(&quorum),
-            },
+            phase: Phase::at_boot(boot.setup, boot.me),
+            votes: Votes::at_boot(boot.setup, boot.me),
             tenure: Tenure(u64::from(locked_for.is_some())),
             locked_for,
             queue: Vec::new(),
@@ -235,8 +228,7 @@ pub struct Maekawa {
     clock: LamportClock,
     /// The phase of this node.
     phase: Phase,
-    /// The answers of the quorum to the present wish. Invariant: all held while inside;
-    /// some missing while waiting; all fresh while idle.
+    /// The answers of the quorum to the present wish.
     votes: Votes<Tenure>,
     /// As an arbiter: how often it has locked itself.
     tenure: Tenure,
@@ -244,23 +236,6 @@ pub struct Maekawa {
     locked_for: Option<Stamp>,
     /// As an arbiter: the requests that wait, the oldest one last. Invariant: empty while free.
     queue: Vec<Stamp>,
-}
-
-/// A phase of a node.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node has asked and waits.
-    Waiting {
-        /// Its wish.
-        stamp: Stamp,
-    },
-    /// The node is inside.
-    Inside {
-        /// The wish that was granted.
-        stamp: Stamp,
-    },
 }
 
 impl Protocol for Maekawa {
@@ -271,13 +246,7 @@ impl Protocol for Maekawa {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, &self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside { .. }) => self.leave(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
@@ -297,16 +266,7 @@ impl Protocol for Maekawa {
     }
 
     fn assert_invariants(&self) {
-        match self.phase {
-            Phase::Idle => assert!(self.votes.are_fresh(), "who does not want knows nothing"),
-            Phase::Waiting { .. } => {
-                assert!(self.votes.missing() > 0, "with all locks, a node is inside");
-            }
-            Phase::Inside { .. } => assert_eq!(self.votes.missing(), 0, "inside with all locks"),
-        }
-        if self.votes.any_failed() {
-            assert_eq!(self.votes.first_inquired(), None, "who has failed gives back");
-        }
+        self.votes.assert_invariants(self.phase);
         if self.locked_for.is_none() {
             assert!(self.queue.is_empty(), "nobody waits for a free arbiter");
         }

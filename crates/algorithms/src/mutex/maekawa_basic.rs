@@ -67,8 +67,9 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::votes::{Taken, Votes};
-use super::{Command, Event, Mutex, Promise};
+use super::{Command, Event, Maekawa, Mutex, Promise};
 
 impl Algorithm for MaekawaBasic {
     type Family = Mutex;
@@ -77,13 +78,7 @@ impl Algorithm for MaekawaBasic {
     const META: Meta = Meta {
         name: "mutex/maekawa-basic",
         summary: "ask a quorum, each member locks itself for one node at a time; can deadlock",
-        paper: Paper {
-            authors: "M. Maekawa",
-            title: "A √N Algorithm for Mutual Exclusion in Decentralized Systems",
-            venue: "ACM Transactions on Computer Systems 3(2)",
-            year: 1985,
-            doi: "10.1145/214438.214445",
-        },
+        paper: Maekawa::META.paper,
         shape: Shape::Complete,
         channels: Channels::Unordered,
         timing: Timing::Asynchronous,
@@ -103,18 +98,12 @@ impl Algorithm for MaekawaBasic {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let quorum = boot.setup.quorum(boot.me);
-        let mut others = quorum.clone();
-        others.remove(boot.me);
-        let arbitrated = |holder: &NodeId| boot.setup.quorum(*holder).contains(boot.me);
-        let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
-        let inside = holder.filter(|stamp| stamp.node == boot.me);
         Self {
-            others,
+            others: boot.setup.asked_by(boot.me),
             clock: LamportClock::default(),
-            phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
-            locks: Votes::missing_from(&quorum),
-            locked_for: holder.filter(|stamp| arbitrated(&stamp.node)),
+            phase: Phase::at_boot(boot.setup, boot.me),
+            locks: Votes::missing_from(&boot.setup.quorum(boot.me)),
+            locked_for: boot.setup.granted_by(boot.me),
             queue: Vec::new(),
         }
     }
@@ -160,23 +149,6 @@ pub struct MaekawaBasic {
     queue: Vec<Stamp>,
 }
 
-/// A phase of a node.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node has asked and waits.
-    Waiting {
-        /// Its wish.
-        stamp: Stamp,
-    },
-    /// The node is inside.
-    Inside {
-        /// The wish that was granted.
-        stamp: Stamp,
-    },
-}
-
 impl Protocol for MaekawaBasic {
     type Msg = Msg;
     type Timer = Infallible;
@@ -185,30 +157,24 @@ impl Protocol for MaekawaBasic {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, &self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside { .. }) => self.leave(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         match msg {
+            Msg::Locked => self.take_lock(cx, from),
             Msg::Request(stamp) if stamp.node == from => self.arbitrate(cx, stamp),
             Msg::Request(_) => cx.trace("foreign", &[]),
-            Msg::Locked => self.take_lock(cx, from),
             Msg::Release => self.free(cx, from),
         }
     }
 
     fn assert_invariants(&self) {
         match self.phase {
-            Phase::Waiting { .. } => {
+            Phase::Waiting(_) => {
                 assert!(self.locks.missing() > 0, "with all locks, a node is inside");
             }
-            Phase::Idle | Phase::Inside { .. } => {
+            Phase::Idle | Phase::Inside(_) => {
                 assert!(self.locks.are_fresh(), "locks are counted while waiting");
             }
         }
@@ -223,31 +189,22 @@ impl Protocol for MaekawaBasic {
 impl MaekawaBasic {
     /// Asks all members of the quorum, itself among them.
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
-        let stamp = self.clock.tick(cx.me());
-        cx.trace("request", &[("time", stamp.time)]);
-        self.phase = Phase::Waiting { stamp };
+        let stamp = self.phase.wish(cx, &mut self.clock);
         cx.multicast(self.others.clone(), Msg::Request(stamp));
         self.arbitrate(cx, stamp);
     }
 
     /// Another arbiter is locked for this node.
     fn take_lock(&mut self, cx: &mut Ctx<'_, Self>, arbiter: NodeId) {
-        let Phase::Waiting { stamp } = self.phase else { return cx.trace("stale", &[]) };
+        let Phase::Waiting(stamp) = self.phase else { return cx.trace("stale", &[]) };
         if self.locks.take(arbiter, ()) == Taken::Stale {
             return cx.trace("stale", &[]);
         }
         cx.trace("count", &[("missing", self.locks.missing() as u64)]);
         if self.locks.missing() == 0 {
-            self.enter(cx, stamp);
+            self.locks.clear();
+            self.phase.enter(cx, stamp);
         }
-    }
-
-    /// All members of the quorum are locked for this node.
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Inside { stamp };
-        self.locks.clear();
-        cx.trace("enter", &[("time", stamp.time)]);
-        cx.emit(Event::Granted(Some(stamp)));
     }
 
     /// Gives all locks back.
@@ -378,15 +335,13 @@ mod tests {
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let trial = given(star(3)).holder(2).stay(5.0);
-        assert_eq!(trial.run().entries(), [(6.0, 1), (12.0, 2), (19.0, 3)]);
+        let trial = given(star(3)).holder(2).boots_inside([(6.0, 1), (12.0, 2), (19.0, 3)]);
         assert_eq!(trial.states(), 147);
     }
 
     #[test]
-    fn wishes_out_of_turn_are_refused_and_foreign_messages_ignored() {
+    fn foreign_messages_are_ignored() {
         let trial = given(star(2)).holder(1);
-        trial.refuses_out_of_turn();
         let foreign = Msg::Request(Stamp { time: 1, node: node(9) });
         trial.ignores(1, [foreign, Msg::Locked, Msg::Release].map(|msg| (2, msg)));
     }

@@ -78,6 +78,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::votes::Votes;
 use super::{Command, Event, Mutex, Promise};
 use voter::Given;
@@ -147,10 +148,9 @@ impl Algorithm for Majority {
                 (1..=count / 2).map(|k| NodeId::at((node.index() + k) % count)).collect()
             }
         };
-        let holder = boot.setup.holder.filter(|_| boot.config.rule == Rule::Votes);
-        let voted = holder.filter(|&h| h == boot.me || asked_by(h).contains(boot.me));
-        let stamp = |node| Stamp { time: 0, node };
-        let inside = boot.setup.holder == Some(boot.me);
+        let asked_me = |node| node == boot.me || asked_by(node).contains(boot.me);
+        let voted = boot.setup.granted().filter(|stamp| asked_me(stamp.node));
+        let voted = voted.filter(|_| boot.config.rule == Rule::Votes);
         let asked = asked_by(boot.me);
         let mut voters = asked.clone();
         voters.insert(boot.me);
@@ -160,9 +160,9 @@ impl Algorithm for Majority {
             majority: count / 2 + 1,
             rule: boot.config.rule,
             clock: LamportClock::default(),
-            phase: if inside { Phase::Inside { stamp: stamp(boot.me) } } else { Phase::Idle },
+            phase: Phase::at_boot(boot.setup, boot.me),
             votes: Votes::missing_from(&voters),
-            given: voted.map(|holder| Given { owner: stamp(holder), inquired: false }),
+            given: voted.map(|owner| Given { owner, inquired: false }),
             queue: Vec::new(),
             finished: PerNode::new(count, |_| 0),
         }
@@ -253,23 +253,6 @@ pub struct Majority {
     finished: PerNode<u64>,
 }
 
-/// A phase of an asker.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node waits for votes.
-    Waiting {
-        /// Its request.
-        stamp: Stamp,
-    },
-    /// The node is inside.
-    Inside {
-        /// The request that was granted.
-        stamp: Stamp,
-    },
-}
-
 impl Protocol for Majority {
     type Msg = Msg;
     type Timer = Infallible;
@@ -278,13 +261,7 @@ impl Protocol for Majority {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside { stamp }) => self.leave(cx, stamp),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
@@ -315,7 +292,7 @@ impl Protocol for Majority {
         match *msg {
             // About a wish that has been granted: there will be no other with this stamp.
             Msg::Vote(mine) | Msg::Inquire(mine) => {
-                mine.time <= self.clock.now() && self.phase != (Phase::Waiting { stamp: mine })
+                mine.time <= self.clock.now() && self.phase != Phase::Waiting(mine)
             }
             Msg::Request(_) | Msg::Relinquish(_) | Msg::Release(_) => false,
         }
@@ -324,7 +301,7 @@ impl Protocol for Majority {
     fn assert_invariants(&self) {
         assert!(self.votes.held() < self.majority, "with a majority, a node is inside");
         assert!(self.queue.is_sorted_by(|a, b| a > b), "the queue goes by age, without ties");
-        if !matches!(self.phase, Phase::Waiting { .. }) {
+        if !self.phase.waits() {
             assert!(self.votes.are_fresh(), "votes are counted only while waiting");
         }
         if self.rule == Rule::Votes {

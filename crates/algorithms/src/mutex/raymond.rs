@@ -69,6 +69,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::{Command, Event, Mutex, Promise, Setup, Tree};
 
 impl Algorithm for Raymond {
@@ -154,7 +155,7 @@ impl Algorithm for Raymond {
             queue: VecDeque::with_capacity(neighbours.len() + 1),
             neighbours,
             token,
-            phase: if inside { Phase::Inside } else { Phase::Idle },
+            phase: Phase::begun(inside),
         }
     }
 }
@@ -202,8 +203,9 @@ pub struct Raymond {
     /// For whom the token is needed, the next one first: neighbours, and the node itself.
     /// Invariant: nobody is in it twice; if it is not empty, the token is in use here or asked for.
     queue: VecDeque<NodeId>,
-    /// The phase of this node.
-    phase: Phase,
+    /// The phase of this node. Invariant: if it waits, it is in its own queue; inside only with the
+    /// token.
+    phase: Phase<(), ()>,
 }
 
 /// Where the token is.
@@ -220,17 +222,6 @@ enum Token {
     },
 }
 
-/// A phase of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node wants to enter. Invariant: it is in its own queue.
-    Waiting,
-    /// The node is inside. Invariant: the token is here.
-    Inside,
-}
-
 impl Protocol for Raymond {
     type Msg = Msg;
     type Timer = Infallible;
@@ -239,23 +230,15 @@ impl Protocol for Raymond {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside) => self.leave(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        self.assign_and_ask(cx);
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        let expected = Token::There { towards: from, asked: true };
         match msg {
             Msg::Request if self.neighbours.contains(&from) && !self.queue.contains(&from) => {
                 self.queue_up(cx, from);
             }
-            Msg::Token if self.token == expected => self.take_token(cx),
+            Msg::Token if self.awaits_it_from(from) => self.take_token(cx),
             Msg::Request | Msg::Token => return cx.trace("stale", &[]),
         }
         self.assign_and_ask(cx);
@@ -265,12 +248,12 @@ impl Protocol for Raymond {
         match self.token {
             Token::Here => {
                 assert!(
-                    self.queue.is_empty() || self.phase == Phase::Inside,
+                    self.queue.is_empty() || self.phase == Phase::Inside(()),
                     "unused is passed on"
                 );
             }
             Token::There { asked, .. } => {
-                assert!(self.phase != Phase::Inside, "inside only with the token");
+                assert!(self.phase != Phase::Inside(()), "inside only with the token");
                 assert!(!asked || !self.queue.is_empty(), "asked for only if needed");
             }
         }
@@ -280,15 +263,21 @@ impl Protocol for Raymond {
 impl Raymond {
     /// A node wishes to enter: it queues itself.
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
-        self.phase = Phase::Waiting;
+        self.phase = Phase::Waiting(());
         self.queue.push_back(cx.me());
         cx.trace("request", &[("queue", self.queue.len() as u64)]);
+        self.assign_and_ask(cx);
     }
 
     /// A REQUEST is received: the neighbour is queued.
     fn queue_up(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         self.queue.push_back(from);
         cx.trace("queue", &[("node", u64::from(from.number()))]);
+    }
+
+    /// Is the token expected from this neighbour?
+    fn awaits_it_from(&self, from: NodeId) -> bool {
+        self.token == Token::There { towards: from, asked: true }
     }
 
     /// The token is received.
@@ -301,6 +290,7 @@ impl Raymond {
     fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Idle;
         cx.trace("leave", &[("queue", self.queue.len() as u64)]);
+        self.assign_and_ask(cx);
     }
 
     /// The two procedures that follow every event. Their order matters: a token that is passed on
@@ -316,11 +306,11 @@ impl Raymond {
 
     /// `ASSIGN_PRIVILEGE`: an unused token goes to the first in the queue.
     fn assign_token(&mut self, cx: &mut Ctx<'_, Self>) {
-        if self.token != Token::Here || self.phase == Phase::Inside {
+        if self.token != Token::Here || self.phase == Phase::Inside(()) {
             return;
         }
         match self.queue.pop_front() {
-            Some(next) if next == cx.me() => self.enter(cx),
+            Some(next) if next == cx.me() => self.phase.enter_next(cx),
             Some(next) => self.pass(cx, next),
             None => {}
         }
@@ -335,13 +325,6 @@ impl Raymond {
             cx.trace("ask", &[("node", u64::from(towards.number()))]);
             cx.send(*towards, Msg::Request);
         }
-    }
-
-    /// The node is the first in its own queue.
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>) {
-        self.phase = Phase::Inside;
-        cx.trace("enter", &[]);
-        cx.emit(Event::Granted(None));
     }
 
     /// The token goes to a neighbour, and with it the direction.

@@ -63,6 +63,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::{Command, Event, Mutex, Promise};
 
 impl Algorithm for RicartAgrawala {
@@ -97,12 +98,10 @@ impl Algorithm for RicartAgrawala {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let stamp = Stamp { time: 0, node: boot.me };
-        let inside = boot.setup.holder == Some(boot.me);
         Self {
             others: boot.view.others(boot.me),
             clock: LamportClock::default(),
-            phase: if inside { Phase::Inside { stamp } } else { Phase::Idle },
+            phase: Phase::at_boot(boot.setup, boot.me),
             deferred: NodeSet::with_room(boot.view.members().len()),
         }
     }
@@ -135,28 +134,18 @@ pub struct RicartAgrawala {
     /// The highest sequence number seen or used.
     clock: LamportClock,
     /// The phase of this node.
-    phase: Phase,
+    phase: Phase<Wish>,
     /// The nodes that will be answered when this one has left. Invariant: empty while idle.
     deferred: NodeSet,
 }
 
-/// A phase of a node.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node has asked and waits. Invariant: `0 < outstanding < N`.
-    Waiting {
-        /// Its wish.
-        stamp: Stamp,
-        /// How many answers are missing.
-        outstanding: usize,
-    },
-    /// The node is inside.
-    Inside {
-        /// The wish that was granted.
-        stamp: Stamp,
-    },
+/// A wish that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Wish {
+    /// How old it is.
+    stamp: Stamp,
+    /// How many answers are missing. Invariant: `0 < outstanding < N`.
+    outstanding: usize,
 }
 
 impl Protocol for RicartAgrawala {
@@ -167,13 +156,7 @@ impl Protocol for RicartAgrawala {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, &self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside { .. }) => self.leave(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
@@ -190,7 +173,7 @@ impl Protocol for RicartAgrawala {
         if let Phase::Idle = self.phase {
             assert!(self.deferred.is_empty(), "an idle node owes no answer");
         }
-        if let Phase::Waiting { outstanding, .. } = self.phase {
+        if let Phase::Waiting(Wish { outstanding, .. }) = self.phase {
             assert!(outstanding > 0, "with all answers in, a node is inside");
             assert!(outstanding <= self.others.len(), "nobody answers twice");
         }
@@ -204,9 +187,9 @@ impl RicartAgrawala {
         let outstanding = self.others.len();
         cx.trace("request", &[("time", stamp.time)]);
         if outstanding == 0 {
-            return self.enter(cx, stamp);
+            return self.phase.enter(cx, stamp);
         }
-        self.phase = Phase::Waiting { stamp, outstanding };
+        self.phase = Phase::Waiting(Wish { stamp, outstanding });
         cx.multicast(self.others.clone(), Msg::Request(stamp));
     }
 
@@ -214,10 +197,10 @@ impl RicartAgrawala {
     fn goes_before(&self, theirs: Stamp) -> bool {
         match self.phase {
             Phase::Idle => false,
-            Phase::Waiting { stamp, .. } if flaw!(IgnoreTies) => stamp.time < theirs.time,
-            Phase::Waiting { stamp, .. } => stamp < theirs,
-            Phase::Inside { .. } if flaw!(NoDeferralInside) => false,
-            Phase::Inside { .. } => true,
+            Phase::Waiting(mine) if flaw!(IgnoreTies) => mine.stamp.time < theirs.time,
+            Phase::Waiting(mine) => mine.stamp < theirs,
+            Phase::Inside(_) if flaw!(NoDeferralInside) => false,
+            Phase::Inside(_) => true,
         }
     }
 
@@ -233,26 +216,17 @@ impl RicartAgrawala {
         cx.send(from, Msg::Reply);
     }
 
-    /// `Outstanding_Reply_Count := Outstanding_Reply_Count - 1`.
+    /// `Outstanding_Reply_Count := Outstanding_Reply_Count - 1`; at 0, "critical section processing
+    /// can be performed".
     fn take_reply(&mut self, cx: &mut Ctx<'_, Self>) {
         match &mut self.phase {
-            Phase::Waiting { stamp, outstanding: 1 } => {
-                let stamp = *stamp;
-                self.enter(cx, stamp);
-            }
-            Phase::Waiting { outstanding, .. } => {
+            &mut Phase::Waiting(Wish { stamp, outstanding: 1 }) => self.phase.enter(cx, stamp),
+            Phase::Waiting(Wish { outstanding, .. }) => {
                 *outstanding -= 1;
                 cx.trace("count", &[("missing", *outstanding as u64)]);
             }
-            Phase::Idle | Phase::Inside { .. } => cx.trace("stale", &[]),
+            Phase::Idle | Phase::Inside(_) => cx.trace("stale", &[]),
         }
-    }
-
-    /// "Critical section processing can be performed at this point."
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Inside { stamp };
-        cx.trace("enter", &[("time", stamp.time)]);
-        cx.emit(Event::Granted(Some(stamp)));
     }
 
     /// "Release the critical section": answer everybody who was deferred.
@@ -310,13 +284,7 @@ mod tests {
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let log = trial(3).holder(2).stay(5.0).run();
-        assert_eq!(log.entries(), [(6.0, 1), (12.0, 3), (18.0, 2)]);
-    }
-
-    #[test]
-    fn wishes_out_of_turn_are_refused() {
-        trial(2).holder(1).refuses_out_of_turn();
+        trial(3).holder(2).boots_inside([(6.0, 1), (12.0, 3), (18.0, 2)]);
     }
 
     /// As the literature says: one lost message is enough.

@@ -77,7 +77,8 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::{Command, Event, Mutex, Promise};
+use super::phase::Phase;
+use super::{Command, Event, Mutex, Promise, RicartAgrawala};
 use crate::Patience;
 
 impl Algorithm for RicartAgrawalaAcked {
@@ -87,13 +88,7 @@ impl Algorithm for RicartAgrawalaAcked {
     const META: Meta = Meta {
         name: "mutex/ricart-agrawala-acked",
         summary: "as Ricart and Agrawala's, with everything confirmed: the silent are dead",
-        paper: Paper {
-            authors: "G. Ricart, A. K. Agrawala",
-            title: "An Optimal Algorithm for Mutual Exclusion in Computer Networks",
-            venue: "Communications of the ACM 24(1)",
-            year: 1981,
-            doi: "10.1145/358527.358537",
-        },
+        paper: RicartAgrawala::META.paper,
         shape: Shape::Complete,
         channels: Channels::Unordered,
         timing: Timing::Synchronous,
@@ -116,19 +111,17 @@ impl Algorithm for RicartAgrawalaAcked {
         Patience::read(options)
     }
 
-    fn watches(timer: Timer) -> bool {
-        timer == Timer::Answers
+    fn watches(Answers: Answers) -> bool {
+        true
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let stamp = Stamp { time: 0, node: boot.me };
-        let inside = boot.setup.holder == Some(boot.me);
         let none = NodeSet::with_room(boot.view.members().len());
         Self {
             timeout: boot.config.round_trip(boot.setup.delay_max),
             living: boot.view.others(boot.me),
             clock: LamportClock::default(),
-            phase: if inside { Phase::Inside { stamp } } else { Phase::Idle },
+            phase: Phase::at_boot(boot.setup, boot.me),
             missing: none.clone(),
             deferred: none,
             due: PerNode::new(boot.view.members().len(), |_| 0),
@@ -167,12 +160,9 @@ impl Message for Msg {
     }
 }
 
-/// A timer: what a node waits for.
+/// The timer of a node: it waits for the answers that are due.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Timer {
-    /// The answers that are due.
-    Answers,
-}
+pub struct Answers;
 
 /// A node of Ricart and Agrawala's algorithm with confirmations.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -195,48 +185,29 @@ pub struct RicartAgrawalaAcked {
     due: PerNode<u32>,
 }
 
-/// A phase of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node has asked and waits.
-    Waiting {
-        /// Its wish.
-        stamp: Stamp,
-    },
-    /// The node is inside.
-    Inside {
-        /// The wish that was granted.
-        stamp: Stamp,
-    },
-}
-
 impl Protocol for RicartAgrawalaAcked {
     type Msg = Msg;
-    type Timer = Timer;
+    type Timer = Answers;
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside { .. }) => self.leave(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        if !self.living.contains(from) {
-            return cx.trace("from the dead", &[("node", u64::from(from.number()))]);
-        }
         match msg {
+            _ if !self.living.contains(from) => {
+                cx.trace("from the dead", &[("node", u64::from(from.number()))]);
+            }
             Msg::Request(theirs) => {
                 self.clock.witness(theirs);
-                if self.goes_before(theirs) { self.defer(cx, from) } else { self.reply(cx, from) }
+                if self.phase.goes_before(theirs) {
+                    self.defer(cx, from)
+                } else {
+                    self.reply(cx, from)
+                }
             }
             Msg::Reply { deferred } => self.take_reply(cx, from, deferred),
             Msg::Ack | Msg::Alive => {
@@ -250,10 +221,8 @@ impl Protocol for RicartAgrawalaAcked {
         }
     }
 
-    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Timer) {
-        match timer {
-            Timer::Answers => self.next_round(cx),
-        }
+    fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, Answers: Answers) {
+        self.next_round(cx);
     }
 
     fn assert_invariants(&self) {
@@ -261,8 +230,7 @@ impl Protocol for RicartAgrawalaAcked {
         let awaits_only_the_living =
             |(node, due): (_, &u32)| *due == 0 || self.living.contains(node);
         assert!(self.due.iter().all(awaits_only_the_living), "the dead are not awaited");
-        let waits = matches!(self.phase, Phase::Waiting { .. });
-        assert_eq!(waits, !self.missing.is_empty(), "who waits, waits for somebody");
+        assert_eq!(self.phase.waits(), !self.missing.is_empty(), "who waits, waits for somebody");
         if self.phase == Phase::Idle {
             assert!(self.deferred.is_empty(), "an idle node owes no answer");
         }
@@ -272,25 +240,13 @@ impl Protocol for RicartAgrawalaAcked {
 impl RicartAgrawalaAcked {
     /// "Invoke mutual exclusion": choose a number, ask everybody who lives.
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
-        let stamp = self.clock.tick(cx.me());
-        cx.trace("request", &[("time", stamp.time)]);
+        let stamp = self.phase.wish(cx, &mut self.clock);
         if self.living.is_empty() {
-            return self.enter(cx, stamp);
+            return self.phase.enter(cx, stamp);
         }
         cx.multicast(self.living.clone(), Msg::Request(stamp));
         self.expect(cx, &self.living.clone());
-        self.phase = Phase::Waiting { stamp };
         self.missing = self.living.clone();
-    }
-
-    /// Must the node with this request wait for us?
-    fn goes_before(&self, theirs: Stamp) -> bool {
-        match self.phase {
-            Phase::Idle => false,
-            Phase::Waiting { stamp } if flaw!(IgnoreTies) => stamp.time < theirs.time,
-            Phase::Waiting { stamp } => stamp < theirs,
-            Phase::Inside { .. } => true,
-        }
     }
 
     /// Confirms a request, and keeps the answer back.
@@ -322,20 +278,13 @@ impl RicartAgrawalaAcked {
 
     /// The permission of a node is not missing any more; with the last one, enters.
     fn miss_no_more(&mut self, cx: &mut Ctx<'_, Self>, node: NodeId) {
-        if let Phase::Waiting { stamp } = self.phase
+        if let Phase::Waiting(stamp) = self.phase
             && self.missing.remove(node)
             && self.missing.is_empty()
         {
-            self.enter(cx, stamp);
+            self.phase.enter(cx, stamp);
             self.stop_if_idle(cx);
         }
-    }
-
-    /// "Critical section processing can be performed at this point."
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Inside { stamp };
-        cx.trace("enter", &[("time", stamp.time)]);
-        cx.emit(Event::Granted(Some(stamp)));
     }
 
     /// "Release the critical section": answer everybody who was deferred.

@@ -84,6 +84,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::votes::{Recall, Taken, Votes};
 use super::{Command, Event, Mutex, Promise};
 
@@ -157,8 +158,6 @@ impl Algorithm for Sanders {
         let structure = &boot.config.structure;
         let (mut asked, mut informed) = structure.sets(boot.setup, boot.me);
         let keeps_book = |node: &NodeId| structure.informs(boot.setup, *node, boot.me);
-        let holder = boot.setup.holder.map(|node| Stamp { time: 0, node });
-        let inside = holder.filter(|stamp| stamp.node == boot.me);
         // A node asks itself in any case: it keeps book of itself.
         asked.insert(boot.me);
         let grants = Votes::missing_from(&asked);
@@ -169,9 +168,9 @@ impl Algorithm for Sanders {
             informed,
             status: boot.view.set().iter().filter(keeps_book).collect(),
             clock: LamportClock::default(),
-            phase: inside.map_or(Phase::Idle, |stamp| Phase::Inside { stamp }),
+            phase: Phase::at_boot(boot.setup, boot.me),
             grants,
-            granted: holder.filter(|stamp| keeps_book(&stamp.node)),
+            granted: boot.setup.granted().filter(|stamp| keeps_book(&stamp.node)),
             queue: Vec::new(),
         }
     }
@@ -234,23 +233,6 @@ pub struct Sanders {
     queue: Vec<Stamp>,
 }
 
-/// A phase of a node.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Phase {
-    /// The node does not want to enter.
-    Idle,
-    /// The node has asked and waits.
-    Waiting {
-        /// Its wish.
-        stamp: Stamp,
-    },
-    /// The node is inside.
-    Inside {
-        /// The wish that was granted.
-        stamp: Stamp,
-    },
-}
-
 impl Protocol for Sanders {
     type Msg = Msg;
     type Timer = Infallible;
@@ -259,13 +241,7 @@ impl Protocol for Sanders {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, &self.phase) {
-            (Command::Acquire, Phase::Idle) => self.request(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Phase::Inside { stamp }) => self.leave(cx, *stamp),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
-        }
-        Ok(())
+        self.phase.obey(command, self, cx, [Self::request, Self::leave])
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
@@ -284,11 +260,11 @@ impl Protocol for Sanders {
 
     fn assert_invariants(&self) {
         match self.phase {
-            Phase::Waiting { .. } => {
+            Phase::Waiting(_) => {
                 assert!(self.grants.missing() > 0, "with all permissions, a node is inside");
                 assert_eq!(self.grants.first_inquired(), None, "what is here goes back at once");
             }
-            Phase::Idle | Phase::Inside { .. } => {
+            Phase::Idle | Phase::Inside(_) => {
                 assert!(self.grants.are_fresh(), "permissions are counted while waiting");
             }
         }
@@ -305,16 +281,14 @@ impl Protocol for Sanders {
 impl Sanders {
     /// Asks all of the request set, itself among them.
     fn request(&mut self, cx: &mut Ctx<'_, Self>) {
-        let stamp = self.clock.tick(cx.me());
-        cx.trace("request", &[("time", stamp.time)]);
-        self.phase = Phase::Waiting { stamp };
+        let stamp = self.phase.wish(cx, &mut self.clock);
         cx.multicast(self.asked.clone(), Msg::Request(stamp));
         self.register(cx, stamp);
     }
 
     /// GRANT: one permission fewer is missing, unless it has been asked back already.
     fn take_grant(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, mine: Stamp) {
-        if self.phase != (Phase::Waiting { stamp: mine }) {
+        if self.phase != Phase::Waiting(mine) {
             return cx.trace("stale", &[]);
         }
         match self.grants.take(from, ()) {
@@ -325,7 +299,8 @@ impl Sanders {
             Taken::Recalled | Taken::Held => {
                 cx.trace("count", &[("missing", self.grants.missing() as u64)]);
                 if self.grants.missing() == 0 {
-                    self.enter(cx, mine);
+                    self.grants.clear();
+                    self.phase.enter(cx, mine);
                 }
             }
         }
@@ -333,7 +308,7 @@ impl Sanders {
 
     /// INQUIRE: whoever is not inside gives the permission back, now or as soon as it arrives.
     fn inquired(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, mine: Stamp) {
-        if self.phase != (Phase::Waiting { stamp: mine }) {
+        if self.phase != Phase::Waiting(mine) {
             return cx.trace("stale", &[]);
         }
         match self.grants.recall(from, ()) {
@@ -350,17 +325,9 @@ impl Sanders {
         self.post(cx, to, Msg::Yield(mine));
     }
 
-    /// All permissions are there.
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Inside { stamp };
-        self.grants.clear();
-        cx.trace("enter", &[("time", stamp.time)]);
-        cx.emit(Event::Granted(Some(stamp)));
-    }
-
     /// Tells all of the inform set.
-    fn leave(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Idle;
+    fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Some(stamp) = self.phase.end() else { return };
         cx.trace("leave", &[]);
         cx.multicast(self.informed.clone(), Msg::Release(stamp));
         self.free(cx, stamp);

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use quorate_core::{NodeId, NodeSet, PerNode, Span, Topology};
+use quorate_core::{NodeId, NodeSet, PerNode, Span, Stamp, Topology};
 use quorate_quorum::{Grid, Kind, System};
 
 /// A setup: what all nodes are told at boot. Each algorithm asks it for what it needs.
@@ -84,6 +84,23 @@ impl Setup {
             Quorums::Grid => Grid::new(self.count).quorum(node),
             Quorums::Assigned { sets, .. } => sets[node].clone(),
         }
+    }
+
+    /// The others that a node asks: its quorum without itself.
+    pub(super) fn asked_by(&self, node: NodeId) -> NodeSet {
+        let mut asked = self.quorum(node);
+        asked.remove(node);
+        asked
+    }
+
+    /// The wish of whoever is inside when the view begins. It is older than all others.
+    pub(super) fn granted(&self) -> Option<Stamp> {
+        self.holder.map(|node| Stamp { time: 0, node })
+    }
+
+    /// As [`Setup::granted`], if it was this arbiter's to grant: it is in the quorum that was asked.
+    pub(super) fn granted_by(&self, arbiter: NodeId) -> Option<Stamp> {
+        self.granted().filter(|stamp| self.quorum(stamp.node).contains(arbiter))
     }
 
     /// The parent of a node in the tree. The root has none.

@@ -377,14 +377,8 @@ mod tests {
 
     #[test]
     fn a_node_can_be_booted_inside() {
-        let trial = trial(3).holder(2).stay(5.0);
-        assert_eq!(trial.run().entries(), [(6.0, 3), (12.0, 1), (18.0, 2)]);
+        let trial = trial(3).holder(2).boots_inside([(6.0, 3), (12.0, 1), (18.0, 2)]);
         assert_eq!(trial.states(), 838);
-    }
-
-    #[test]
-    fn wishes_out_of_turn_are_refused() {
-        trial(2).holder(1).refuses_out_of_turn();
     }
 
     /// Tokens that nobody waits for, and such as do not fit the group.

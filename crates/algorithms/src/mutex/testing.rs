@@ -90,6 +90,15 @@ impl<A: Algorithm<Family = Mutex>> Trial<A> {
         self
     }
 
+    /// A node can be booted inside. It stays for five units; then these enter. Meanwhile, wishes out
+    /// of turn are refused.
+    pub(crate) fn boots_inside<const ENTRIES: usize>(self, entries: [(f64, u32); ENTRIES]) -> Self {
+        let trial = self.stay(5.0);
+        assert_eq!(trial.run().entries(), entries);
+        trial.refuses_out_of_turn();
+        trial
+    }
+
     /// Who is inside cannot wish to enter, and who is outside cannot leave.
     pub(crate) fn refuses_out_of_turn(&self) {
         let Setup { count, holder, .. } = self.scene.setup;

@@ -41,7 +41,7 @@
 //! ```
 //!
 //! # State
-//! The lectures name no variables. `token`, `wish` and `tag` belong to the ring, `recovery` to what
+//! The lectures name no variables. `token`, `phase` and `tag` belong to the ring, `recovery` to what
 //! finds and replaces a lost token.
 //!
 //! # Safety
@@ -82,6 +82,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::phase::Phase;
 use super::{Command, Event, Mutex, Promise};
 use crate::Patience;
 use recovery::Recovery;
@@ -90,8 +91,6 @@ pub use words::{Msg, Status, Tag};
 impl Algorithm for TokenRing {
     type Family = Mutex;
     type Config = Config;
-
-    const RESTLESS: bool = true;
 
     const META: Meta = Meta {
         name: "mutex/token-ring",
@@ -135,6 +134,8 @@ impl Algorithm for TokenRing {
         source: include_str!("token_ring.rs"),
     };
 
+    const RESTLESS: bool = true;
+
     fn promise(_: &Config) -> Promise {
         Promise { fair: false, live: true }
     }
@@ -164,7 +165,7 @@ impl Algorithm for TokenRing {
             pace,
             tag: Tag::default(),
             token: if here { Token::Here } else { Token::Away },
-            wish: if inside { Wish::Inside } else { Wish::Idle },
+            phase: Phase::begun(inside),
             recovery: regenerate.then(|| Recovery::new(boot.view, delay, pace)),
         }
     }
@@ -207,8 +208,9 @@ pub struct TokenRing {
     tag: Tag,
     /// Where the token is.
     token: Token,
-    /// The wish of the user. Invariant: does not wait while the token is here.
-    wish: Wish,
+    /// The phase of this node. Invariant: it does not wait while the token is here, and is inside
+    /// only then.
+    phase: Phase<(), ()>,
     /// The search for a lost token, with `regenerate`.
     recovery: Option<Recovery>,
 }
@@ -229,17 +231,6 @@ enum Token {
     },
 }
 
-/// A wish of the user.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Wish {
-    /// Nothing.
-    Idle,
-    /// To enter.
-    Waiting,
-    /// The node is inside. Invariant: the token is here.
-    Inside,
-}
-
 impl Protocol for TokenRing {
     type Msg = Msg;
     type Timer = Timer;
@@ -248,23 +239,21 @@ impl Protocol for TokenRing {
     type Stable = Infallible;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
-        match (self.token, self.wish) {
-            (Token::Here, Wish::Idle) => self.rest(cx),
+        match (self.token, self.phase) {
+            (Token::Here, Phase::Idle) => self.rest(cx),
             (Token::Here, _) => {}
             (_, _) => self.await_lap(cx),
         }
     }
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        match (command, self.wish) {
-            (Command::Acquire, Wish::Idle) if self.token == Token::Here => {
+        match self.phase.admit(command)? {
+            Command::Acquire if self.token == Token::Here => {
                 cx.cancel_timer(Timer::Pass);
                 self.enter(cx);
             }
-            (Command::Acquire, Wish::Idle) => self.wait(cx),
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, Wish::Inside) => self.leave(cx),
-            (Command::Release, _) => return Err(Refusal::NotHeld),
+            Command::Acquire => self.wait(cx),
+            Command::Release => self.leave(cx),
         }
         Ok(())
     }
@@ -293,11 +282,11 @@ impl Protocol for TokenRing {
     }
 
     fn assert_invariants(&self) {
-        if self.wish == Wish::Inside {
+        if self.phase == Phase::Inside(()) {
             assert_eq!(self.token, Token::Here, "inside only with the token");
         }
         if self.token == Token::Here {
-            assert!(self.wish != Wish::Waiting, "who waits uses the token");
+            assert!(self.phase != Phase::Waiting(()), "who waits uses the token");
         }
         if let Token::Passing { .. } = self.token {
             assert!(self.recovery.is_some(), "nobody acknowledges without recovery");
@@ -308,7 +297,7 @@ impl Protocol for TokenRing {
 impl TokenRing {
     /// The user wants to enter and waits for the token.
     fn wait(&mut self, cx: &mut Ctx<'_, Self>) {
-        self.wish = Wish::Waiting;
+        self.phase = Phase::Waiting(());
         cx.trace("wait", &[]);
     }
 
@@ -318,11 +307,11 @@ impl TokenRing {
         self.token = Token::Here;
         self.touch(cx);
         cx.trace("take", &[("generation", u64::from(tag.generation))]);
-        match self.wish {
-            Wish::Idle => self.rest(cx),
-            Wish::Waiting => self.enter(cx),
+        match self.phase {
+            Phase::Idle => self.rest(cx),
+            Phase::Waiting(()) => self.enter(cx),
             // An older token was here: now there is one.
-            Wish::Inside => {}
+            Phase::Inside(()) => {}
         }
     }
 
@@ -337,18 +326,16 @@ impl TokenRing {
 
     /// The user is inside.
     fn enter(&mut self, cx: &mut Ctx<'_, Self>) {
-        self.wish = Wish::Inside;
-        cx.trace("enter", &[]);
-        cx.emit(Event::Granted(None));
+        self.phase.enter_next(cx);
         if flaw!(PassOnEntering) {
-            self.wish = Wish::Idle;
+            self.phase = Phase::Idle;
             self.pass(cx);
         }
     }
 
     /// The user has left: even if it wants to enter again, others come first.
     fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
-        self.wish = Wish::Idle;
+        self.phase = Phase::Idle;
         cx.trace("leave", &[]);
         if flaw!(KeepToken) {
             return;

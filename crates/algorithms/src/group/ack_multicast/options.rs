@@ -1,8 +1,6 @@
 //! The options of the multicast with confirmations: how patient a sender is, and how far ahead.
 
-use quorate_core::{BadOption, OptionSpec, Options, Span};
-
-use crate::options::{number, span};
+use quorate_core::{OptionSpec, Span};
 
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
@@ -34,18 +32,6 @@ pub struct Config {
     pub retries: u32,
     /// How many messages of a sender may be unconfirmed. Invariant: not 0.
     pub window: u32,
-}
-
-impl Config {
-    /// Reads the options.
-    pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
-        let default = Self::default();
-        Ok(Self {
-            timeout: span(options, "timeout")?,
-            retries: number(options, "retries", default.retries, 0..=1_000)?,
-            window: number(options, "window", default.window, 1..=65_536)?,
-        })
-    }
 }
 
 impl Default for Config {

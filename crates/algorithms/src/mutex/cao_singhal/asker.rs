@@ -2,15 +2,13 @@
 
 use quorate_core::{Ctx, NodeId, Protocol, Stamp};
 
-use super::{CaoSinghal, Event, Msg, Phase, Tenure};
-use crate::mutex::votes::{Recall, Taken};
+use super::{CaoSinghal, Msg, Phase, Tenure};
+use crate::mutex::asker::Voted;
 
 impl CaoSinghal {
     /// Asks all members of the quorum, itself among them.
     pub(super) fn request(&mut self, cx: &mut Ctx<'_, Self>) {
-        let stamp = self.clock.tick(cx.me());
-        cx.trace("request", &[("time", stamp.time)]);
-        self.phase = Phase::Waiting { stamp };
+        let stamp = self.phase.wish(cx, &mut self.clock);
         cx.multicast(self.others.clone(), Msg::Request(stamp));
         self.arbitrate(cx, stamp);
     }
@@ -23,29 +21,23 @@ impl CaoSinghal {
         tenure: Tenure,
         wish: Stamp,
     ) {
-        if self.phase != (Phase::Waiting { stamp: wish }) {
+        if self.phase != Phase::Waiting(wish) {
             return cx.trace("stale", &[]);
         }
-        let taken = self.votes.take(arbiter, tenure);
-        if taken == Taken::Stale {
-            return cx.trace("stale", &[]);
+        let voted = self.votes.collect(cx, &mut self.phase, (arbiter, tenure));
+        if voted != Voted::Stale {
+            self.forget_transfers_but(arbiter, tenure);
         }
-        self.forget_transfers_but(arbiter, tenure);
-        cx.trace("count", &[("missing", self.votes.missing() as u64)]);
-        if self.votes.missing() == 0 {
-            self.enter(cx, wish);
-        } else if taken == Taken::Recalled {
+        if voted == Voted::Recalled {
             self.inquired(cx, arbiter, tenure);
         }
     }
 
     /// FAIL: this node cannot enter yet, so it gives back whatever it has been asked for.
     pub(super) fn fail(&mut self, cx: &mut Ctx<'_, Self>, arbiter: NodeId, wish: Stamp) {
-        // The permission may have been faster, or this node has been inside since.
-        if self.phase != (Phase::Waiting { stamp: wish }) || !self.votes.fail(arbiter) {
-            return cx.trace("stale", &[]);
+        if !self.votes.note_failure(cx, self.phase, arbiter, wish) {
+            return;
         }
-        cx.trace("fail", &[("arbiter", u64::from(arbiter.number()))]);
         while let Some((arbiter, tenure)) = self.votes.first_inquired() {
             self.give_back(cx, arbiter, tenure);
         }
@@ -53,16 +45,9 @@ impl CaoSinghal {
 
     /// INQUIRE: an arbiter wants its permission back.
     pub(super) fn inquired(&mut self, cx: &mut Ctx<'_, Self>, arbiter: NodeId, asked: Tenure) {
-        // Who is inside, or out again, sends RELEASE and nothing else.
-        let Phase::Waiting { .. } = self.phase else { return cx.trace("stale", &[]) };
-        match self.votes.recall(arbiter, asked) {
-            Recall::Stale => cx.trace("stale", &[]),
-            Recall::Early => cx.trace("early", &[("arbiter", u64::from(arbiter.number()))]),
-            Recall::Held if self.votes.any_failed() => self.give_back(cx, arbiter, asked),
-            Recall::Held => {
-                self.votes.remember(arbiter);
-                cx.trace("remember", &[("arbiter", u64::from(arbiter.number()))]);
-            }
+        let gives_way = self.votes.any_failed();
+        if self.votes.answer_inquiry(cx, self.phase, (arbiter, asked), gives_way) {
+            self.give_back(cx, arbiter, asked);
         }
     }
 
@@ -105,19 +90,10 @@ impl CaoSinghal {
 
     /// YIELD: gives a permission back; the request stays with the arbiter.
     fn give_back(&mut self, cx: &mut Ctx<'_, Self>, arbiter: NodeId, tenure: Tenure) {
-        self.votes.give_back(arbiter);
-        self.votes.fail(arbiter);
+        self.votes.give_way(arbiter);
         self.transfers.remove(&arbiter);
         cx.trace("yield", &[("arbiter", u64::from(arbiter.number()))]);
         self.post(cx, arbiter, Msg::Yield(tenure));
-    }
-
-    /// All permissions are there.
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Inside { stamp };
-        self.votes.keep();
-        cx.trace("enter", &[("time", stamp.time)]);
-        cx.emit(Event::Granted(Some(stamp)));
     }
 
     /// Sends each permission on to who is next, and tells its arbiter.
@@ -133,17 +109,9 @@ impl CaoSinghal {
         }
     }
 
-    /// The wish that this node has, waiting or granted.
-    pub(super) const fn wish(&self) -> Option<Stamp> {
-        match self.phase {
-            Phase::Idle => None,
-            Phase::Waiting { stamp, .. } | Phase::Inside { stamp } => Some(stamp),
-        }
-    }
-
     /// Is this the wish that this node has?
     pub(super) fn is_about(&self, wish: Stamp) -> bool {
-        self.wish() == Some(wish) || flaw!(AnyTenure)
+        self.phase.open() == Some(wish) || flaw!(AnyTenure)
     }
 
     /// Sends, or calls if it is to this node itself.

@@ -9,6 +9,7 @@ use core::convert::Infallible;
 use quorate_core::{Ctx, Input, Message, NodeId, Protocol, Refusal, Solution, ViewId};
 
 use crate::membership::{Beginning, Exit, Given, Majority, MajorityMsg, Running, Tenant, Terms};
+use crate::mutex::phase::Phase;
 use crate::mutex::{Command, Event, Fence, Mutex};
 
 /// What mutual exclusion says when a view changes: members report whether they are inside, and
@@ -45,7 +46,8 @@ impl<M: Message> Message for Counted<M> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Lock<A: Solution<Family = Mutex>> {
     given: Arc<Given<A>>,
-    user: User,
+    /// What the local user was told and wishes. It is inside also if the view before left it there.
+    user: Phase<(), ()>,
     /// The view, and its members by rank.
     view: ViewId,
     members: Arc<[NodeId]>,
@@ -59,23 +61,12 @@ pub struct Lock<A: Solution<Family = Mutex>> {
     closing: bool,
 }
 
-/// What the local user was told and wishes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum User {
-    /// It is outside and content.
-    Outside,
-    /// It wants to enter.
-    Waiting,
-    /// It is inside, or was left there by the view before.
-    Inside,
-}
-
 impl<A: Solution<Family = Mutex>> Lock<A> {
     /// A lock before its first view. Is the local user inside from the beginning?
     pub(super) fn new(given: Given<A>, inside: bool) -> Self {
         Self {
             given: Arc::new(given),
-            user: if inside { User::Inside } else { User::Outside },
+            user: Phase::begun(inside),
             view: ViewId(0),
             members: Arc::new([]),
             holder: None,
@@ -93,7 +84,7 @@ impl<A: Solution<Family = Mutex>> Lock<A> {
         let counted = |msg| Counted { counter: entries.get(), msg };
         let tell = |event| {
             let Event::Granted(_) = event else { return Some(event) };
-            *user = User::Inside;
+            *user = Phase::Inside(());
             entries.set(entries.get().saturating_add(1));
             Some(Event::Fenced(Fence { epoch: *view, counter: entries.get() }))
         };
@@ -129,11 +120,11 @@ impl<A: Solution<Family = Mutex>> Tenant for Lock<A> {
         self.running = Some(Running::new(algorithm));
         cx.trace("begin", &[("view", self.view.0), ("rank", rank.number().into())]);
         self.tell(cx, Input::Start);
-        if holder == Some(rank) && self.user != User::Inside {
+        if holder == Some(rank) && self.user != Phase::Inside(()) {
             // It has left since the others were told that it is inside.
             self.tell(cx, Input::Command(Command::Release));
         }
-        if self.user == User::Waiting && !flaw!(ForgetWaiting) {
+        if self.user == Phase::Waiting(()) && !flaw!(ForgetWaiting) {
             self.tell(cx, Input::Command(Command::Acquire));
         }
     }
@@ -149,7 +140,7 @@ impl<A: Solution<Family = Mutex>> Tenant for Lock<A> {
     fn ask(&mut self) {}
 
     fn report(&mut self, (): ()) -> Vec<bool> {
-        Vec::from([self.user == User::Inside])
+        Vec::from([self.user == Phase::Inside(())])
     }
 
     /// Everybody has stopped: who is inside?
@@ -175,16 +166,16 @@ impl<A: Solution<Family = Mutex>> Tenant for Lock<A> {
     }
 
     fn is_idle(&self) -> bool {
-        self.user == User::Outside
+        self.user == Phase::Idle
     }
 
     /// Out of the group: who was inside is inside no more, who waits goes on waiting.
     fn retire(&mut self, cx: &mut Ctx<'_, Self>, _: Exit<'_, Self>) {
         self.stop(cx);
         self.closing = false;
-        if self.user == User::Inside {
+        if self.user == Phase::Inside(()) {
             cx.trace("lose", &[("view", self.view.0)]);
-            self.user = User::Outside;
+            self.user = Phase::Idle;
             cx.emit(Event::Lost);
         }
     }
@@ -201,12 +192,10 @@ impl<A: Solution<Family = Mutex>> Protocol for Lock<A> {
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let before = self.user;
-        self.user = match (command, before) {
-            (Command::Acquire, User::Outside) if self.closing => return Err(Refusal::NotMember),
-            (Command::Acquire, User::Outside) => User::Waiting,
-            (Command::Acquire, _) => return Err(Refusal::Busy),
-            (Command::Release, User::Inside) => User::Outside,
-            (Command::Release, _) => return Err(Refusal::NotHeld),
+        self.user = match before.admit(command)? {
+            Command::Acquire if self.closing => return Err(Refusal::NotMember),
+            Command::Acquire => Phase::Waiting(()),
+            Command::Release => Phase::Idle,
         };
         // While nothing runs it is put after the next view has begun.
         self.step_inner(cx, Input::Command(command)).inspect_err(|_| self.user = before)

@@ -120,15 +120,14 @@ fn random_runs_hold() {
 
 #[test]
 fn a_node_can_be_booted_inside() {
-    let trial = Trial::<Maekawa>::of(3).holder(2).stay(5.0);
-    assert_eq!(trial.run().entries(), [(6.0, 1), (12.0, 3), (19.0, 2)]);
+    let trial = Trial::<Maekawa>::of(3).holder(2);
+    let trial = trial.boots_inside([(6.0, 1), (12.0, 3), (19.0, 2)]);
     assert_eq!(trial.states(), 5_468);
 }
 
 #[test]
-fn wishes_out_of_turn_are_refused_and_foreign_messages_ignored() {
+fn foreign_messages_are_ignored() {
     let trial = Trial::<Maekawa>::of(2).holder(1);
-    trial.refuses_out_of_turn();
     let (stamp, tenure) = (Stamp { time: 1, node: node(9) }, Tenure(7));
     let foreign = [
         Msg::Request(stamp),

@@ -3,15 +3,12 @@
 use quorate_core::{Ctx, NodeId, Stamp};
 
 use super::{Majority, Msg, Phase, Rule};
-use crate::mutex::Event;
 use crate::mutex::votes::{Recall, Taken};
 
 impl Majority {
     /// Asks for votes, its own first.
     pub(super) fn request(&mut self, cx: &mut Ctx<'_, Self>) {
-        let stamp = self.clock.tick(cx.me());
-        self.phase = Phase::Waiting { stamp };
-        cx.trace("request", &[("time", stamp.time)]);
+        let stamp = self.phase.wish(cx, &mut self.clock);
         if !self.asked.is_empty() {
             cx.multicast(self.asked.clone(), Msg::Request(stamp));
         }
@@ -23,7 +20,7 @@ impl Majority {
 
     /// One vote more; with a majority, enters. A vote that was asked back before it came goes back.
     pub(super) fn take_vote(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, mine: Stamp) {
-        if self.phase != (Phase::Waiting { stamp: mine }) {
+        if self.phase != Phase::Waiting(mine) {
             return cx.trace("late vote", &[("time", mine.time)]);
         }
         let taken = self.votes.take(from, ());
@@ -32,7 +29,8 @@ impl Majority {
         }
         cx.trace("count", &[("votes", self.votes.held() as u64)]);
         if self.votes.held() >= self.majority {
-            self.enter(cx, mine);
+            self.votes.clear();
+            self.phase.enter(cx, mine);
         } else if taken == Taken::Recalled {
             self.relinquish(cx, from, mine);
         }
@@ -40,7 +38,7 @@ impl Majority {
 
     /// A voter wants its vote back, which it gets unless this node is inside.
     pub(super) fn take_inquire(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, mine: Stamp) {
-        if self.phase != (Phase::Waiting { stamp: mine }) {
+        if self.phase != Phase::Waiting(mine) {
             return cx.trace("keep", &[("time", mine.time)]);
         }
         match self.votes.recall(from, ()) {
@@ -64,17 +62,9 @@ impl Majority {
         }
     }
 
-    /// Has a majority.
-    fn enter(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Inside { stamp };
-        self.votes.clear();
-        cx.trace("enter", &[("time", stamp.time)]);
-        cx.emit(Event::Granted(Some(stamp)));
-    }
-
     /// Frees the votes, its own too.
-    pub(super) fn leave(&mut self, cx: &mut Ctx<'_, Self>, stamp: Stamp) {
-        self.phase = Phase::Idle;
+    pub(super) fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Some(stamp) = self.phase.end() else { return };
         cx.trace("leave", &[("time", stamp.time)]);
         if self.rule == Rule::Published {
             for theirs in self.queue.drain(..) {

@@ -3,7 +3,7 @@
 
 use quorate_core::{Ctx, Stamp};
 
-use super::{Majority, Msg, Phase};
+use super::{Majority, Msg};
 
 /// A vote that is given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -87,11 +87,7 @@ impl Majority {
 
     /// The short cut: answers everybody, as long as it does not go before them itself.
     pub(super) fn answer(&mut self, cx: &mut Ctx<'_, Self>, theirs: Stamp) {
-        let first = match self.phase {
-            Phase::Idle => false,
-            Phase::Waiting { stamp } => stamp < theirs,
-            Phase::Inside { .. } => true,
-        };
+        let first = self.phase.goes_before(theirs);
         cx.trace("answer", &[("time", theirs.time), ("later", u64::from(first))]);
         match self.queue.binary_search_by(|other| theirs.cmp(other)) {
             Err(place) if first => self.queue.insert(place, theirs),

@@ -130,8 +130,7 @@ fn a_holder_enters_again_for_nothing() {
 #[test]
 fn a_node_can_be_booted_inside() {
     // From below the root, the pointers above the holder lead down.
-    let trial = line(3).holder(3).stay(5.0);
-    assert_eq!(trial.run().entries(), [(6.0, 2), (12.0, 1), (19.0, 3)]);
+    let trial = line(3).holder(3).boots_inside([(6.0, 2), (12.0, 1), (19.0, 3)]);
     assert_eq!(trial.states(), 170);
 }
 
@@ -147,11 +146,6 @@ fn a_tree_that_the_links_do_not_form_is_not_admitted() {
     assert_eq!(refused(&[0, 3, 2]), "nodes 1 and 2 are not in the same tree");
     assert_eq!(refused(&[0, 1, 0]), "nodes 1 and 3 are not in the same tree");
     assert_eq!(refused(&[0, 1]), "the tree has 2 nodes, not 3");
-}
-
-#[test]
-fn wishes_out_of_turn_are_refused() {
-    line(2).holder(1).refuses_out_of_turn();
 }
 
 #[test]

@@ -83,13 +83,7 @@ fn random_runs_survive_crashes() {
 
 #[test]
 fn a_node_can_be_booted_inside() {
-    let log = trial(3).holder(2).stay(5.0).run();
-    assert_eq!(log.entries(), [(6.0, 1), (12.0, 3), (18.0, 2)]);
-}
-
-#[test]
-fn wishes_out_of_turn_are_refused() {
-    trial(2).holder(1).refuses_out_of_turn();
+    trial(3).holder(2).boots_inside([(6.0, 1), (12.0, 3), (18.0, 2)]);
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use quorate_core::{Ctx, NodeId, NodeSet};
 
-use super::{Msg, Phase, RicartAgrawalaAcked, Timer};
+use super::{Answers, Msg, RicartAgrawalaAcked};
 
 impl RicartAgrawalaAcked {
     /// Is the timer set?
     fn awaits(&self) -> bool {
-        let waits = matches!(self.phase, Phase::Waiting { .. });
+        let waits = self.phase.waits();
         waits || self.due.iter().any(|(_, due)| *due > 0)
     }
 
@@ -16,7 +16,7 @@ impl RicartAgrawalaAcked {
         for node in nodes {
             self.due[node] = self.due[node].saturating_add(1);
         }
-        cx.set_timer(Timer::Answers, self.timeout..self.timeout);
+        cx.set_timer(Answers, self.timeout..self.timeout);
     }
 
     /// A node has given one of the answers that were due.
@@ -30,7 +30,7 @@ impl RicartAgrawalaAcked {
     /// Stops the timer if there is nothing to wait for any more.
     pub(super) fn stop_if_idle(&self, cx: &mut Ctx<'_, Self>) {
         if !self.awaits() {
-            cx.cancel_timer(Timer::Answers);
+            cx.cancel_timer(Answers);
         }
     }
 
@@ -43,13 +43,13 @@ impl RicartAgrawalaAcked {
         for node in &silent {
             self.bury(cx, node);
         }
-        if let Phase::Waiting { .. } = self.phase {
+        if self.phase.waits() {
             self.probe(cx);
         }
         if self.awaits() {
             // The more debtors, the longer the wait anyway, and the less often they are asked.
             let after = self.timeout.times(self.missing.len().max(1) as u64);
-            cx.set_timer(Timer::Answers, after..after);
+            cx.set_timer(Answers, after..after);
         }
     }
 

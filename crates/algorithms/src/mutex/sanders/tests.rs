@@ -150,16 +150,14 @@ fn random_runs_hold() {
 #[test]
 fn a_node_can_be_booted_inside() {
     let held = |structure| with(structure, Setup::new(3)).holder(2).stay(5.0);
-    let log = held(Structure::Quorum).run();
-    assert_eq!(log.entries(), [(6.0, 1), (12.0, 3), (19.0, 2)]);
-    assert_eq!(held(Structure::Quorum).states(), 1_186);
+    let quorum = held(Structure::Quorum).boots_inside([(6.0, 1), (12.0, 3), (19.0, 2)]);
+    assert_eq!(quorum.states(), 1_186);
     assert_eq!(held(Structure::Individual).states(), 2_936);
 }
 
 #[test]
-fn wishes_out_of_turn_are_refused_and_foreign_messages_ignored() {
+fn foreign_messages_are_ignored() {
     let trial = Trial::<Sanders>::of(2).holder(1);
-    trial.refuses_out_of_turn();
     let stamp = Stamp { time: 0, node: node(1) };
     let foreign = [Msg::Request, Msg::Grant, Msg::Inquire, Msg::Yield, Msg::Release];
     trial.ignores(1, foreign.map(|msg| (2, msg(stamp))));

@@ -125,14 +125,8 @@ fn everybody_is_asked_when_everybody_always_wants() {
 
 #[test]
 fn a_node_can_be_booted_inside() {
-    let trial = trial(3).holder(2).stay(5.0);
-    assert_eq!(trial.run().entries(), [(6.0, 3), (12.0, 1), (18.0, 2)]);
+    let trial = trial(3).holder(2).boots_inside([(6.0, 3), (12.0, 1), (18.0, 2)]);
     assert_eq!(trial.states(), 716);
-}
-
-#[test]
-fn wishes_out_of_turn_are_refused() {
-    trial(2).holder(1).refuses_out_of_turn();
 }
 
 #[test]

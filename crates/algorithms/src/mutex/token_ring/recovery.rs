@@ -2,7 +2,7 @@
 
 use quorate_core::{Ctx, NodeId, NodeSet, Span, View};
 
-use super::{Msg, Status, Tag, Timer, Token, TokenRing, Wish};
+use super::{Msg, Phase, Status, Tag, Timer, Token, TokenRing};
 
 /// How often a TOKEN or a PROBE is sent before its receiver counts as down.
 const TRIES: u8 = 3;
@@ -125,8 +125,8 @@ impl TokenRing {
         recovery.down.insert(to);
         cx.trace("leave out", &[("node", u64::from(to.number()))]);
         self.token = Token::Here;
-        match self.wish {
-            Wish::Waiting => self.enter(cx),
+        match self.phase {
+            Phase::Waiting(()) => self.enter(cx),
             _ => self.pass(cx),
         }
     }
@@ -194,10 +194,10 @@ impl TokenRing {
     /// Tells what it knows of the token.
     pub(super) fn answer(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, again: bool) {
         let Some(recovery) = &mut self.recovery else { return cx.trace("stale", &[]) };
-        let status = match (self.token, self.wish) {
+        let status = match (self.token, self.phase) {
             _ if flaw!(StayLooksLost) && !recovery.touched => Status::None,
             _ if flaw!(StayLooksLost) => Status::Passed,
-            (_, Wish::Inside) => Status::InCs,
+            (_, Phase::Inside(())) => Status::InCs,
             (Token::Here | Token::Passing { .. }, _) => Status::Holding,
             _ if recovery.touched => Status::Passed,
             _ => Status::None,

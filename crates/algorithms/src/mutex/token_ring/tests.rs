@@ -71,14 +71,8 @@ fn a_ring_of_one_keeps_the_token() {
 #[test]
 fn a_node_can_be_booted_inside() {
     for config in [PLAIN, SAFE] {
-        let log = with(config, 3).holder(2).stay(5.0).run();
-        assert_eq!(log.entries(), [(6.0, 3), (12.0, 1), (18.0, 2)]);
+        with(config, 3).holder(2).boots_inside([(6.0, 3), (12.0, 1), (18.0, 2)]);
     }
-}
-
-#[test]
-fn wishes_out_of_turn_are_refused() {
-    with(PLAIN, 2).holder(1).refuses_out_of_turn();
 }
 
 #[test]
