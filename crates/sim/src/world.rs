@@ -6,13 +6,13 @@ mod stall;
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
 use quorate_core::{
-    CommandOf, Ctx, EventOf, Fact, Input, Kept, Life, Liveness, Monitor, NodeId, Protocol, Refusal,
-    System, Time, Violation, Wait, Workload,
+    CommandOf, Ctx, End, EventOf, Fact, Input, Judge, Kept, Life, Liveness, NodeId, Protocol,
+    Refusal, System, Time, Wait, Workload,
 };
 
 use rustc_hash::FxHashMap;
 
-use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, Verdict, stream};
+use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, stream};
 use outside::{Event, Outside, Traffic};
 use stall::Stalled;
 
@@ -46,9 +46,7 @@ pub struct World<'a, S: System, W, O = ()> {
     user_pending: Vec<bool>,
     users: W,
     observer: O,
-    monitor: S::Monitor,
-    /// The first violation of each property, in the order of the monitor's list.
-    violations: Vec<Option<(Time, Violation)>>,
+    judge: Judge<S::Monitor>,
     choices: Draw,
     user_times: Draw,
     outside: Outside<'a, S::Protocol>,
@@ -62,6 +60,8 @@ pub struct World<'a, S: System, W, O = ()> {
     over: bool,
     /// Go on all the same.
     endless: bool,
+    /// What has not happened when the time is over never will.
+    in_time: bool,
 }
 
 impl<'a, S, W, O> World<'a, S, W, O>
@@ -89,8 +89,7 @@ where
             user_pending: vec![false; count],
             users,
             observer,
-            monitor: system.monitor(),
-            violations: vec![None; S::Monitor::PROPERTIES.len()],
+            judge: Judge::new(system.monitor()),
             choices: Draw::new(seed, stream::CHOICES),
             user_times: Draw::new(seed, stream::USERS),
             outside: Outside::new(system, network, faults, seed),
@@ -101,6 +100,7 @@ where
             stalled: FxHashMap::default(),
             over: false,
             endless: false,
+            in_time: false,
         }
     }
 
@@ -113,6 +113,12 @@ where
     /// Goes on when users have nothing left to do, also where an algorithm never comes to rest.
     pub fn go_on(&mut self) {
         self.endless = true;
+    }
+
+    /// Takes what has not happened when the time is over never to happen. Otherwise a run that is
+    /// stopped before it comes to rest is unfinished.
+    pub fn judge_in_time(&mut self) {
+        self.in_time = true;
     }
 
     /// A node's state.
@@ -346,19 +352,11 @@ where
 
     fn fact(&mut self, node: NodeId, fact: Fact<'_, CommandOf<S>, EventOf<S>>) {
         self.observer.fact(self.outside.now, node, fact);
-        if let Err(violation) = self.monitor.observe(node, fact) {
-            self.violated(violation);
-        }
-    }
-
-    fn violated(&mut self, violation: Violation) {
-        if let Some(recorder) = &mut self.outside.recorder {
+        if let Some(violation) = self.judge.fact(self.outside.now, node, fact)
+            && let Some(recorder) = &mut self.outside.recorder
+        {
             recorder.violated(&violation);
         }
-        let properties = S::Monitor::PROPERTIES;
-        let index = properties.iter().position(|&property| property == violation.property);
-        let index = index.expect("a monitor judges the properties that it names");
-        self.violations[index].get_or_insert((self.outside.now, violation));
     }
 
     fn crash(&mut self, node: NodeId) {
@@ -433,31 +431,20 @@ where
 
     /// Judges the end and says what the run came to.
     pub fn finish(mut self) -> (Report, O) {
-        let owed = self.monitor.owed();
-        let at = owed.iter().next().unwrap_or(NodeId::at(0));
-        let verdict = self.monitor.settle();
-        let judged = match verdict {
-            Err(violation) if self.pace == Pace::Quiet || owed.is_empty() => Some(violation),
-            Err(violation) => Some(Violation {
-                text: format!("{} (in the time given)", violation.text),
-                ..violation
-            }),
-            Ok(()) => None,
+        let end = match self.pace {
+            Pace::Quiet => End::Rest,
+            Pace::More if self.in_time => End::OutOfTime,
+            Pace::More => End::Cut,
         };
-        if let Some(violation) = judged {
-            self.begin_record(at, || Happening::Settle);
-            self.violated(violation);
-            self.end_record();
+        if let Some((at, broken)) = self.judge.end(self.outside.now, end) {
+            for violation in broken {
+                self.begin_record(at, || Happening::Settle);
+                if let Some(recorder) = &mut self.outside.recorder {
+                    recorder.violated(&violation);
+                }
+                self.end_record();
+            }
         }
-        let properties = S::Monitor::PROPERTIES.iter().zip(self.violations);
-        let verdicts = properties.map(|(&property, violation)| {
-            let verdict = match violation {
-                Some((at, violation)) => Verdict::Violated(at, violation),
-                None if self.monitor.claims(property) => Verdict::Holds,
-                None => Verdict::NotClaimed,
-            };
-            (property, verdict)
-        });
         let counts = self.outside.counts;
         let handled = || counts.traffic.iter().map(Traffic::handled);
         let report = Report {
@@ -473,7 +460,7 @@ where
             lost: counts.lost,
             duplicated: counts.duplicated,
             refused: self.refused,
-            verdicts: verdicts.collect(),
+            verdicts: self.judge.verdicts(),
         };
         (report, self.observer)
     }

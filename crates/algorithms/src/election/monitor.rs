@@ -1,6 +1,7 @@
 //! The oracle of leader election.
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use quorate_core::{Fact, Monitor, NodeId, NodeSet, PerNode, Violation};
 
@@ -89,32 +90,40 @@ impl Monitor<Command, Event> for OneLeader {
         self.living().filter(lacks).collect()
     }
 
-    fn settle(&self) -> Result<(), Violation> {
-        let broken = |property, text| Err(Violation { property, text });
+    fn settle(&self) -> Vec<Violation> {
+        let violation = |property, text| Violation { property, text };
+        let mut broken = Vec::new();
         let mut leading = self.leading.iter();
         let leader = leading.next();
         if let (Some(one), Some(other)) = (leader, leading.next()) {
-            return broken("uniqueness", format!("nodes {one} and {other} both lead in the end"));
+            let text = format!("nodes {one} and {other} both lead in the end");
+            broken.push(violation("uniqueness", text));
         }
         let Some(leader) = leader else {
             let nobody = "somebody asked for a leader, and nobody leads in the end";
-            return if self.asked { broken("termination", nobody.into()) } else { Ok(()) };
+            broken.extend(self.asked.then(|| violation("termination", nobody.into())));
+            return broken;
         };
         let truth = self.belief[leader];
-        for node in self.living() {
-            match self.belief[node] {
-                None if self.everyone_told && self.asked => {
-                    return broken("termination", format!("node {node} is never told who leads"));
-                }
-                Some(rank) if Some(rank) != truth => {
-                    let text =
-                        format!("node {node} takes {rank:?} for the leader, not node {leader}");
-                    return broken("agreement", text);
-                }
-                _ => {}
-            }
+        let misled = self.living().filter(|_| broken.is_empty()).find_map(|node| {
+            let rank = self.belief[node].filter(|rank| Some(*rank) != truth)?;
+            Some(format!("node {node} takes {rank:?} for the leader, not node {leader}"))
+        });
+        broken.extend(misled.map(|text| violation("agreement", text)));
+        let told = self.everyone_told && self.asked;
+        if let Some(node) = self.living().find(|node| told && self.belief[*node].is_none()) {
+            let text = format!("node {node} is never told who leads");
+            broken.push(violation("termination", text));
         }
-        Ok(())
+        broken
+    }
+
+    fn exercises(&self, property: &str, _: NodeId, fact: Fact<'_, Command, Event>) -> bool {
+        match property {
+            "termination" => matches!(fact, Fact::Command(Command::Elect)),
+            "agreement" => matches!(fact, Fact::Event(Event::Following(_))),
+            _ => matches!(fact, Fact::Event(Event::Leading(_))),
+        }
     }
 }
 
@@ -137,9 +146,9 @@ mod tests {
         let mut monitor = monitor(false);
         monitor.observe(node(2), Fact::Event(&Event::Leading(rank(2)))).unwrap();
         monitor.observe(node(3), Fact::Event(&Event::Leading(rank(3)))).unwrap();
-        assert_eq!(monitor.settle().unwrap_err().property, "uniqueness");
+        assert_eq!(monitor.settle()[0].property, "uniqueness");
         monitor.observe(node(2), Fact::Event(&Event::Following(rank(3)))).unwrap();
-        assert_eq!(monitor.settle(), Ok(()));
+        assert_eq!(monitor.settle(), []);
         let late = monitor.observe(node(1), Fact::Event(&Event::Leading(rank(1))));
         assert_eq!(late.unwrap_err().property, "uniqueness");
         monitor.observe(node(3), Fact::Event(&Event::Leaderless)).unwrap();
@@ -149,14 +158,14 @@ mod tests {
     #[test]
     fn whoever_asks_is_owed_a_leader() {
         let mut monitor = monitor(true);
-        assert_eq!(monitor.settle(), Ok(()));
+        assert_eq!(monitor.settle(), []);
         monitor.observe(node(1), Fact::Command(&Command::Elect)).unwrap();
         assert_eq!(monitor.owed().len(), 3);
-        assert_eq!(monitor.settle().unwrap_err().property, "termination");
+        assert_eq!(monitor.settle()[0].property, "termination");
         monitor.observe(node(3), Fact::Event(&Event::Leading(rank(3)))).unwrap();
         monitor.observe(node(1), Fact::Event(&Event::Following(rank(2)))).unwrap();
         assert!(monitor.owed().iter().eq([node(2)]));
-        assert_eq!(monitor.settle().unwrap_err().property, "agreement");
+        assert_eq!(monitor.settle()[0].property, "agreement");
         monitor.observe(node(3), Fact::Crashed).unwrap();
         assert!(monitor.owed().is_empty(), "a lost leader is owed only once somebody asks again");
     }

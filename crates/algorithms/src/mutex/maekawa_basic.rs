@@ -99,7 +99,7 @@ impl Algorithm for MaekawaBasic {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false, live: false }
+        Promise { fair: false, live: false, fenced: false }
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {

@@ -41,7 +41,7 @@ where
             };
             monitor.observe(*node, fact).unwrap_or_else(|wrong| panic!("{wrong}: {facts:?}"));
         }
-        monitor.settle().unwrap_or_else(|wrong| panic!("{wrong}: {facts:?}"));
+        assert_eq!(monitor.settle(), [], "{facts:?}");
         judge(&facts);
     }
 }
