@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
 
 use quorate_lab::BadInput;
 use quorate_lab::trace_file::TraceFile;
-use quorate_lab::verify::{Finding, Verified, verify};
+use quorate_lab::verify::{Finding, Verified, explain, verify};
 use serde_json::{Map, Value, json};
 
 use crate::Done;
@@ -14,7 +15,11 @@ use crate::output;
 
 /// Judges a trace, whoever wrote it.
 pub(crate) fn run(arguments: &VerifyArguments) -> Result<Done, BadInput> {
-    let path = &arguments.file;
+    if let Some(property) = &arguments.explain {
+        output::print_line(explain(property)?.trim_end());
+        return Ok(Done::Holds);
+    }
+    let path = arguments.file.as_deref().unwrap_or(Path::new(""));
     let file = File::open(path).map_err(|error| output::bad_file("TRACE", path, &error))?;
     let bad = |error| BadInput::new("TRACE", format!("{}: {error}", path.display()));
     let trace = TraceFile::read(BufReader::new(file)).map_err(bad)?;

@@ -165,7 +165,7 @@ fn bully_costs_what_it_should_and_gives_the_lead_back() {
     assert_eq!(report["leader"], 4);
     assert_eq!(sim(&["--initiators", "nodes:4"])["messages"], 4);
     assert_eq!(sim(&["--recover", "5@20"])["leader"], 5);
-    assert_eq!(sim(&["--recover", "5@20"])["uniqueness"], "ok");
+    assert_eq!(sim(&["--recover", "5@20"])["succession"], "ok");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn checks_say_what_they_find() {
     let report = json(&folder, &bully);
     assert_eq!(
         (&report["result"], &report["property"]),
-        (&"violated".into(), &"uniqueness".into())
+        (&"violated".into(), &"succession".into())
     );
     let trace = report["trace"].as_str().unwrap();
     let replayed = quorate(&folder, &["replay", trace]);

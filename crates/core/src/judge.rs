@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::{Fact, Monitor, NodeId, Time, Violation};
+use crate::{Fact, Monitor, NodeId, Time, VectorClock, Violation};
 
 /// A verdict: what can be said of a property after a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,10 +89,28 @@ impl<M> Judge<M> {
     where
         M: Monitor<C, E>,
     {
+        self.fact_after(now, at, fact, None)
+    }
+
+    /// Judges a fact, of which it may be known what happened before.
+    pub fn fact_after<C, E>(
+        &mut self,
+        now: Time,
+        at: NodeId,
+        fact: Fact<'_, C, E>,
+        past: Option<&VectorClock>,
+    ) -> Option<Violation>
+    where
+        M: Monitor<C, E>,
+    {
         if self.untested_left > 0 {
             self.note_tested(at, fact);
         }
-        let violation = self.monitor.observe(at, fact).err()?;
+        let judged = match past {
+            None => self.monitor.observe(at, fact),
+            Some(past) => self.monitor.observe_after(at, fact, past),
+        };
+        let violation = judged.err()?;
         self.violated(now, &violation);
         Some(violation)
     }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Debug};
 use core::hash::Hash;
 
-use crate::{NodeId, NodeSet};
+use crate::{NodeId, NodeSet, VectorClock};
 
 /// Something that a monitor is told of, in the order in which it happens.
 #[derive(PartialEq, Eq, Debug)]
@@ -40,6 +40,19 @@ pub trait Monitor<C, E>: Clone + Eq + Hash + Debug + Send + Sync {
     /// # Errors
     /// The [`Violation`], if this must not happen.
     fn observe(&mut self, at: NodeId, fact: Fact<'_, C, E>) -> Result<(), Violation>;
+
+    /// Takes note of a fact where the engine knows what happened before it: all that `past` counts.
+    ///
+    /// # Errors
+    /// The [`Violation`], if this must not happen.
+    fn observe_after(
+        &mut self,
+        at: NodeId,
+        fact: Fact<'_, C, E>,
+        _past: &VectorClock,
+    ) -> Result<(), Violation> {
+        self.observe(at, fact)
+    }
 
     /// Nodes to which something is owed: a wish not granted, an election not decided. A state from
     /// which a debt can never be paid any more is a starvation.

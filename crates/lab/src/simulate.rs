@@ -279,6 +279,9 @@ where
     if spec.until.is_none() {
         world.judge_in_time();
     }
+    if A::Family::follows_causes(spec)? {
+        world.follow_causes();
+    }
     world.start();
     while world.run(STRIDE, until) == Pace::More {
         if let Some(progress) = &mut progress {

@@ -5,8 +5,10 @@
 //! be judged too, as long as it speaks the words of the family. Its header then names the family
 //! alone, and says what the system claims.
 
+mod causes;
 mod claims;
 mod evidence;
+mod explain;
 
 use std::marker::PhantomData;
 
@@ -16,8 +18,10 @@ use quorate_core::{End, Fact, Family, Monitor, NodeId, Scene, Solution, System, 
 use crate::registry::{families, family, find};
 use crate::trace_file::{BadTrace, TraceFile};
 use crate::{BadInput, Spec};
+use causes::Causes;
 pub(crate) use claims::Judged;
 use claims::Oracles;
+pub use explain::explain;
 
 /// A trace was judged.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -177,12 +181,15 @@ fn judge<F: Judged>(
 ) -> Result<Verified, BadTrace> {
     let mut limits = Limits::<F>::new(trace.header.nodes, oracles.remember_all);
     let mut found = Vec::new();
+    let mut causes = oracles.follow.then(|| Causes::new(trace.header.nodes));
     for (record, line) in trace.records.iter().zip(2..) {
         let facts = facts::<F>(record, trace.header.nodes);
         let facts = facts.map_err(|fault| BadTrace { line, fault })?;
+        let past = causes.as_mut().map(|causes| causes.step(record).clone());
         for fact in &facts {
             limits.count(record.node, fact).map_err(|fault| BadTrace { line, fault })?;
-            let broken = oracles.fact(record.at, record.node, fact.as_fact());
+            let past = past.as_ref();
+            let broken = oracles.fact(record.at, record.node, fact.as_fact(), past);
             found.extend(broken.into_iter().map(|violation| (violation, line)));
         }
     }

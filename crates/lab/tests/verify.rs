@@ -57,6 +57,9 @@ fn mutual_exclusion_is_judged() {
     };
     assert_eq!(found("mutex", "{}", &fenced("2 ! Fenced(2:1)")), None);
     assert_eq!(found("mutex", "{}", &fenced("2 ! Fenced(1:4)")), Some(("fencing", 6)));
+    let again = ["1 ? Acquire", "1 ! Granted(None)", "1 ? Release", "1 ? Release"];
+    assert_eq!(found("mutex", "{}", &again), Some(("wellformed", 5)));
+    assert_eq!(found("mutex", "{}", &["1 ! Granted(None)"]), Some(("wellformed", 2)));
     let late = [
         "1 ? Acquire",
         "2 ? Acquire",
@@ -75,7 +78,20 @@ fn elections_are_judged() {
     let worse = elect(&["2 ! Leading(2)"]);
     assert_eq!(found("election", "{}", &worse), Some(("uniqueness", 4)));
     let both = ["1 ? Elect", "2 ! Leading(2)", "3 ! Leading(3)"];
-    assert_eq!(found("election", "{}", &both), Some(("uniqueness", 5)));
+    assert_eq!(found("election", "{}", &both), Some(("uniqueness", 4)));
+    let succession = r#"{"claims":["succession"]}"#;
+    assert_eq!(found("election", succession, &both), Some(("succession", 5)), "two in the end");
+    assert_eq!(found("election", succession, &worse), Some(("succession", 4)));
+    let takeover = [&both[..], &["2 ! Following(3)"]].concat();
+    assert_eq!(found("election", succession, &takeover), None);
+    assert_eq!(found("election", "{}", &takeover), Some(("uniqueness", 4)));
+    let terms =
+        ["1 ? Elect", "2 ! LeadingIn(2, term 1)", "3 ! LeadingIn(3, term 2)", "2 ! Leaderless"];
+    assert_eq!(found("election", "{}", &terms), None);
+    let same = ["1 ? Elect", "2 ! LeadingIn(2, term 1)", "2 crash", "3 ! LeadingIn(3, term 1)"];
+    assert_eq!(found("election", "{}", &same), Some(("uniqueness", 5)));
+    let second = ["1 ? Elect", "2 ! Leading(2)"];
+    assert_eq!(found("election", r#"{"claims":["best"]}"#, &second), Some(("best", 4)));
     let wrong = elect(&["1 ! Following(2)"]);
     assert_eq!(found("election", "{}", &wrong), Some(("agreement", 5)));
     assert_eq!(found("election", "{}", &["1 ? Elect"]), Some(("termination", 3)));
@@ -188,7 +204,7 @@ fn a_finding_shows_what_it_speaks_of() {
         "2 ! deliver 1:1",
     ];
     let finding = judge(&foreign("group", 3, "{}", &happened)).unwrap().findings.remove(0);
-    assert_eq!(finding.text, "V6: node 3 delivers 2:1 before 1:1, others after it");
+    assert_eq!(finding.text, "node 3 delivers 2:1 before 1:1, others after it");
     let shown = |it: &quorate_lab::verify::Witness| format!("{} {} {}", it.line, it.node, it.text);
     let evidence: Vec<_> = finding.evidence.iter().map(shown).collect();
     let expected = [
@@ -334,4 +350,27 @@ fn what_is_not_exercised_is_not_judged() {
     assert_eq!(said("election", "{}", &asked, "not exercised"), ["agreement"]);
     assert_eq!(said("mutex", r#"{"claims":["fencing"]}"#, &[], "not exercised"), ["fencing"]);
     assert_eq!(said("detector", "{}", &[], "not exercised"), ["completeness"]);
+}
+
+/// Users who tell each other of their wishes find out who keeps the order in which things happened:
+/// whoever asks everybody does, if links keep the order; a coordinator or a token does not.
+#[test]
+fn only_who_asks_everybody_grants_in_the_order_of_causes() {
+    let words = |algorithm: &str| {
+        let mut words = std::collections::BTreeSet::new();
+        for seed in 1..=20 {
+            let mut spec = Spec::new(algorithm, 4);
+            (spec.seed, spec.latency) = (seed, quorate_lab::read("--latency", "exp:1").unwrap());
+            spec.channels = Some(quorate_lab::ChannelSpec::Fifo);
+            spec.read("users-talk", "on").unwrap();
+            let report = simulate(&spec, Watch::default()).unwrap().report;
+            let word = report.verdicts.iter().find(|(name, _)| *name == "ordering").unwrap();
+            words.insert(word.1.word());
+        }
+        words.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(words("mutex/lamport"), ["ok"]);
+    assert_eq!(words("mutex/ricart-agrawala"), ["ok"]);
+    assert!(words("mutex/central").contains(&"violated"));
+    assert!(words("mutex/token-ring").contains(&"violated"));
 }

@@ -1,5 +1,6 @@
 //! The world: nodes, users, network and monitor, moved from one event to the next.
 
+mod causes;
 mod detection;
 mod outside;
 mod stall;
@@ -13,6 +14,7 @@ use quorate_core::{
 use rustc_hash::FxHashMap;
 
 use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, stream};
+use causes::Causes;
 use outside::{Event, Outside, Traffic};
 use stall::Stalled;
 
@@ -108,6 +110,14 @@ where
     pub fn trace(&mut self, write: impl FnMut(Record) + 'a) {
         self.write = Some(Box::new(write));
         self.outside.recorder = Some(Recorder::new());
+        self.outside.watched = true;
+    }
+
+    /// Follows what happened before what, by messages and by the letters that users write, and tells
+    /// the monitor. To be called before the start. It costs a clock of all nodes for each sending.
+    pub fn follow_causes(&mut self) {
+        self.outside.causes = Some(Causes::new(self.nodes.len()));
+        self.outside.watched = true;
     }
 
     /// Goes on when users have nothing left to do, also where an algorithm never comes to rest.
@@ -219,6 +229,12 @@ where
             Event::Trust { node, peer } => self.speak(node, peer, Liveness::Up),
             Event::Pause(node, until) => self.pause(node, until),
             Event::Resume(node) => self.resume(node),
+            Event::Letter { to, letter } => {
+                let up = self.outside.is_up(to);
+                if let (Some(causes), true) = (&mut self.outside.causes, up) {
+                    causes.read(to, letter);
+                }
+            }
         }
     }
 
@@ -228,7 +244,7 @@ where
             return self.lose(from, to, id, msg);
         }
         self.outside.counts.traffic[to.index()].received += 1;
-        if self.outside.recorder.is_some() {
+        if self.outside.watched {
             self.begin_receipt(from, to, id, msg.clone());
         }
         self.receive(to, from, msg);
@@ -244,6 +260,9 @@ where
 
     #[cold]
     fn begin_receipt(&mut self, from: NodeId, to: NodeId, id: u32, msg: MsgOf<S>) {
+        if let Some(causes) = &mut self.outside.causes {
+            causes.receive(to, from, id);
+        }
         self.begin_record(to, || Happening::Receive(Parcel::new(from, u64::from(id), &msg)));
     }
 
@@ -336,6 +355,7 @@ where
         if let Some(command) = command {
             self.fact(node, Fact::Command(&command));
             turn = self.users.gave(node, &command).or(turn);
+            self.post_letter(node, &command);
         }
         let mut emitted = std::mem::take(&mut self.outside.emitted);
         for event in emitted.drain(..) {
@@ -350,9 +370,18 @@ where
         }
     }
 
+    /// The letter that a user writes when its command was accepted, if it does.
+    fn post_letter(&mut self, node: NodeId, command: &CommandOf<S>) {
+        let Some(causes) = &mut self.outside.causes else { return };
+        let Some(to) = self.users.writes(node, command) else { return };
+        let letter = causes.write(node);
+        self.outside.post(node, to, letter, &mut self.user_times);
+    }
+
     fn fact(&mut self, node: NodeId, fact: Fact<'_, CommandOf<S>, EventOf<S>>) {
         self.observer.fact(self.outside.now, node, fact);
-        if let Some(violation) = self.judge.fact(self.outside.now, node, fact)
+        let past = self.outside.causes.as_ref().map(|causes| causes.past(node));
+        if let Some(violation) = self.judge.fact_after(self.outside.now, node, fact, past)
             && let Some(recorder) = &mut self.outside.recorder
         {
             recorder.violated(&violation);
@@ -396,13 +425,16 @@ where
 
     /// Begins a record, where somebody watches.
     fn begin_record(&mut self, node: NodeId, happening: impl FnOnce() -> Happening) {
-        if self.outside.recorder.is_some() {
+        if self.outside.watched {
             self.begin_record_of(node, happening());
         }
     }
 
     #[cold]
     fn begin_record_of(&mut self, node: NodeId, happening: Happening) {
+        if let Some(causes) = &mut self.outside.causes {
+            causes.step(node);
+        }
         if let Some(recorder) = &mut self.outside.recorder {
             recorder.begin(self.outside.now, node, happening);
         }

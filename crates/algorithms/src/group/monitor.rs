@@ -150,13 +150,10 @@ impl Delivery {
         let before = member.log.len();
         member.log.push(id);
         let Some(sent) = self.sent.get_mut(&id) else {
-            return broken(
-                "integrity",
-                format!("V3: node {at} delivers {id:?}, which was not sent"),
-            );
+            return broken("integrity", format!("node {at} delivers {id:?}, which was not sent"));
         };
         if twice {
-            return broken("integrity", format!("V3: node {at} delivers {id:?} twice"));
+            return broken("integrity", format!("node {at} delivers {id:?} twice"));
         }
         if !inside {
             return broken("integrity", format!("node {at} delivers {id:?} and is no member"));
@@ -164,7 +161,7 @@ impl Delivery {
         let first = *sent.view.get_or_insert(view);
         if self.promise.views != Views::None && first != view {
             let text = format!(
-                "V4: node {at} delivers {id:?} in view {}, others did in view {}",
+                "node {at} delivers {id:?} in view {}, others did in view {}",
                 view.0, first.0
             );
             return broken("view_synchrony", text);

@@ -355,7 +355,7 @@ mod tests {
             log.report.violations().map(|(at, found)| (at, found.text.as_str())).collect();
         assert_eq!(
             found,
-            [(Time(2_000_000), "the wishes of nodes 7, 8, 11 will never be granted")]
+            [(Time(2_000_000), "deadlock: the wishes of nodes 7, 8, 11 will never be granted")]
         );
     }
 
@@ -364,7 +364,10 @@ mod tests {
     fn the_checker_finds_the_circle() {
         let report = circle::<MaekawaBasic>().check();
         let Outcome::Deadlock(found) = report.outcome else { panic!("{report:?}") };
-        assert_eq!(found.violation.text, "the wishes of nodes 7, 8, 11 will never be granted");
+        assert_eq!(
+            found.violation.text,
+            "deadlock: the wishes of nodes 7, 8, 11 will never be granted"
+        );
         assert_eq!((report.states, found.trace.len()), (32_707, 32));
     }
 

@@ -5,10 +5,13 @@ use quorate_algorithms::election::{self, Election};
 use quorate_algorithms::group::{self, Group, Order, Ordering, Views};
 use quorate_algorithms::mutex::{self, Mutex};
 use quorate_core::trace::Outcome;
-use quorate_core::{End, Fact, Family, Judge, Monitor, NodeId, NodeSet, Time, Verdict, Violation};
+use quorate_core::{
+    End, Fact, Family, Judge, Monitor, NodeId, NodeSet, Time, VectorClock, Verdict, Violation,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::causes::NODES_MAX;
 use crate::trace_file::TraceFile;
 
 /// A family whose traces can be judged.
@@ -38,12 +41,19 @@ pub(crate) struct Oracles<F: Family> {
     claimed: Option<Vec<&'static str>>,
     /// Do the oracles remember what was before a command, whatever it is?
     pub(super) remember_all: bool,
+    /// Are they told what happened before what?
+    pub(super) follow: bool,
 }
 
 impl<F: Family> Oracles<F> {
     /// One oracle, and all that it claims.
     pub(super) fn of(monitor: F::Monitor) -> Self {
-        Self { judges: vec![Judge::new(monitor)], claimed: None, remember_all: false }
+        Self {
+            judges: vec![Judge::new(monitor)],
+            claimed: None,
+            remember_all: false,
+            follow: false,
+        }
     }
 
     /// Only what is claimed, where something is.
@@ -61,9 +71,10 @@ impl<F: Family> Oracles<F> {
         now: Time,
         at: NodeId,
         fact: Fact<'_, F::Command, F::Event>,
+        past: Option<&VectorClock>,
     ) -> Vec<Violation> {
-        let broken = self.judges.iter_mut().filter_map(|judge| judge.fact(now, at, fact));
-        let broken = broken.collect();
+        let judges = self.judges.iter_mut();
+        let broken = judges.filter_map(|judge| judge.fact_after(now, at, fact, past)).collect();
         self.weighed(broken)
     }
 
@@ -171,11 +182,16 @@ impl Judged for Mutex {
         let system = read::<Self, MutexSystem>(trace, |system| &system.claims)?;
         let holder = system.holder.map(|number| node(trace, number)).transpose()?;
         let setup = mutex::Setup { holder, ..mutex::Setup::new(0) };
-        let fair = claimed(&system.claims, "fairness");
+        let follow = claimed(&system.claims, "ordering");
+        if follow && trace.header.nodes > NODES_MAX {
+            return Err(format!("ordering is judged of {NODES_MAX} nodes at most"));
+        }
+        let fair = follow || claimed(&system.claims, "fairness");
         let fenced = claimed(&system.claims, "fencing") || tells(trace, "Fenced(");
         let promise = mutex::Promise { fair, live: true, fenced };
         let monitor = Self::monitor(trace.header.nodes, &setup, &promise);
-        Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
+        let oracles = Oracles::of(monitor).restricted(&system.claims, &[]);
+        Ok(Oracles { follow, ..oracles })
     }
 }
 
@@ -202,7 +218,11 @@ impl Judged for Election {
     fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
         let system = read::<Self, ElectionSystem>(trace, |system| &system.claims)?;
         let nodes = trace.header.nodes;
-        let promise = election::Promise { everyone_told: system.everyone_told, best_leads: false };
+        let promise = election::Promise {
+            everyone_told: system.everyone_told,
+            best_leads: claimed(&system.claims, "best"),
+            unique: !claimed(&system.claims, "succession"),
+        };
         let monitor = Self::monitor(nodes, &election::Setup::ascending(nodes), &promise);
         Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
     }
