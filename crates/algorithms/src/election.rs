@@ -49,7 +49,7 @@ pub use tree_dfs::TreeDfs;
 pub use tree_echo::TreeEcho;
 pub use tree_saturation::TreeSaturation;
 pub use users::Initiators;
-pub use words::{Command, Criterion, Event, Rank};
+pub use words::{Command, Criterion, Event, Rank, Term};
 
 crate::catalogue::catalogue! { Election:
     Bully,
@@ -82,6 +82,10 @@ pub struct Promise {
     pub everyone_told: bool,
     /// The node with the best rank leads; otherwise it may be any.
     pub best_leads: bool,
+    /// At every moment at most one live node leads, or one in each term where there are terms.
+    /// Otherwise only `succession` is promised: a better one may take over from a worse one that has
+    /// not been told yet.
+    pub unique: bool,
 }
 
 impl Family for Election {
@@ -92,8 +96,8 @@ impl Family for Election {
     type Promise = Promise;
     type Monitor = OneLeader;
 
-    fn monitor(count: usize, _: &Setup, promise: &Promise) -> OneLeader {
-        OneLeader::new(count, promise)
+    fn monitor(count: usize, setup: &Setup, promise: &Promise) -> OneLeader {
+        OneLeader::new(count, setup, promise)
     }
 
     fn command(text: &str) -> Option<Command> {

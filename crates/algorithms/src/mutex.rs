@@ -87,6 +87,8 @@ pub struct Promise {
     pub fair: bool,
     /// Every wish is granted. Liveness is judged all the same: this says what to expect.
     pub live: bool,
+    /// Users are given tokens that grow from entry to entry.
+    pub fenced: bool,
 }
 
 impl Family for Mutex {

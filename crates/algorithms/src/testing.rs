@@ -123,6 +123,7 @@ fn drive_with<A: Solution, W: Workload<A::Command, A::Event>>(
             }
         }
     });
+    world.judge_in_time();
     drive(&mut world);
     let (report, ()) = world.finish();
     Log { sent, told, report }

@@ -115,7 +115,8 @@ impl<C: Eq + Hash, E: Eq + Hash, W: Workload<C, E>, M: Monitor<C, E>> Audiences<
             let Audience { users, monitor } = &self.audiences[number];
             let next = |node| users.next(node).map(|(command, _)| self.commands.number(command).0);
             let commands = NodeId::first(count).map(next).collect();
-            tables.add_audience(AudienceSummary::new(commands, &monitor.owed(), monitor.settle()));
+            let settled = monitor.settle().into_iter().next().map_or(Ok(()), Err);
+            tables.add_audience(AudienceSummary::new(commands, &monitor.owed(), settled));
         }
         number
     }

@@ -153,6 +153,10 @@ fn outcome(
         Verdict::BadEnd(state, audience) => {
             let AudienceSummary { settled, owed_first, .. } = world.tables.audience(audience);
             let violation = settled.clone().err().unwrap_or_else(unpaid);
+            let violation = match owed_first {
+                Some(_) => violation.by_deadlock(),
+                None => violation,
+            };
             let trace =
                 replay(state, None).settled(owed_first.unwrap_or(NodeId::at(0)), &violation);
             let found = Counterexample { violation, trace };
@@ -160,7 +164,7 @@ fn outcome(
         }
         Verdict::Unpayable(state, audience, node) => {
             let settled = world.tables.audience(audience).settled.clone();
-            let violation = settled.err().unwrap_or_else(unpaid);
+            let violation = settled.err().unwrap_or_else(unpaid).by_starvation();
             let trace = replay(state, None).settled(node, &violation);
             Outcome::Starvation(Counterexample { violation, trace })
         }

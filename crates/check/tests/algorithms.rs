@@ -44,7 +44,7 @@ fn ricart_agrawala_holds() {
 fn ricart_agrawala_waits_for_ever_for_a_lost_message() {
     let report = ricart_agrawala(1, &Plan { losses: 1, ..Plan::default() });
     let Outcome::Deadlock(found) = report.outcome else { panic!("{:?}", report.outcome) };
-    let waits = "Settle: liveness: the wishes of nodes 1, 2, 3 will never be granted";
+    let waits = "Settle: liveness: deadlock: the wishes of nodes 1, 2, 3 will never be granted";
     assert_eq!(last_words(&found), waits);
     let lost = |happening: &Happening| matches!(happening, Happening::Lose(_));
     assert_eq!(found.trace.iter().filter(|record| lost(&record.input)).count(), 1);
@@ -54,7 +54,7 @@ fn ricart_agrawala_waits_for_ever_for_a_lost_message() {
 fn the_bully_needs_bounded_delays() {
     let report = bully(&Plan { crashes: 1, ..Plan::default() });
     let Outcome::Violated(found) = report.outcome else { panic!("{:?}", report.outcome) };
-    let both = "uniqueness: node 1 begins to lead while the better node 2 leads";
+    let both = "succession: node 1 begins to lead while the better node 2 leads";
     assert_eq!(last_words(&found), format!("Timer(\"Answer\"): {both}"));
     let steps: Vec<_> = found.trace.iter().map(|record| (record.at.0, &record.input)).collect();
     assert_eq!(

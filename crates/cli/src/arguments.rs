@@ -335,11 +335,14 @@ pub(crate) struct ReplayArguments {
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArguments {
     /// The trace to judge
-    #[arg(value_name = "TRACE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "TRACE", required_unless_present = "explain")]
+    pub(crate) file: Option<PathBuf>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
+    /// Say what a property means, with a trace that violates it
+    #[arg(long, value_name = "PROPERTY", conflicts_with_all = ["file", "json"])]
+    pub(crate) explain: Option<String>,
 }
 
 #[derive(Args, Debug)]

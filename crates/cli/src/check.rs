@@ -136,12 +136,8 @@ fn show(
                 plan.states_max
             )
         }
-        Outcome::Violated(found) => output::paint(output::red(), &found.violation.to_string()),
-        Outcome::Deadlock(found) => {
-            output::paint(output::red(), &format!("deadlock: {}", found.violation))
-        }
-        Outcome::Starvation(found) => {
-            output::paint(output::red(), &format!("starvation: {}", found.violation))
+        Outcome::Violated(found) | Outcome::Deadlock(found) | Outcome::Starvation(found) => {
+            output::paint(output::red(), &found.violation.to_string())
         }
     };
     output::print_line(&verdict);

@@ -81,7 +81,9 @@ fn shown(figure: &Figure) -> String {
         Figure::Verdict(verdict) => match verdict {
             Verdict::Holds => paint(green(), verdict.word()),
             Verdict::Violated(..) => paint(red(), verdict.word()),
-            Verdict::NotClaimed => verdict.word().to_owned(),
+            Verdict::Unfinished | Verdict::NotExercised | Verdict::NotClaimed => {
+                verdict.word().to_owned()
+            }
         },
     }
 }

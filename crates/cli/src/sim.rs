@@ -115,4 +115,9 @@ pub(crate) fn show(spec: &Spec, figures: &[(&'static str, Figure)], report: Opti
         let violation = output::paint(output::red(), &violation.to_string());
         output::print_line(&format!("{violation} at {at}"));
     }
+    let open: Vec<_> = report.into_iter().flat_map(Report::unfinished).collect();
+    if let (false, Some(report)) = (open.is_empty(), report) {
+        let (end, open) = (output::rounded(report.end.in_units()), open.join(", "));
+        output::print_line(&format!("the run was cut off at {end}, unfinished: {open}"));
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
 
 use quorate_lab::BadInput;
 use quorate_lab::trace_file::TraceFile;
-use quorate_lab::verify::{Finding, Verified, verify};
+use quorate_lab::verify::{Finding, Verified, explain, verify};
 use serde_json::{Map, Value, json};
 
 use crate::Done;
@@ -14,7 +15,11 @@ use crate::output;
 
 /// Judges a trace, whoever wrote it.
 pub(crate) fn run(arguments: &VerifyArguments) -> Result<Done, BadInput> {
-    let path = &arguments.file;
+    if let Some(property) = &arguments.explain {
+        output::print_line(explain(property)?.trim_end());
+        return Ok(Done::Holds);
+    }
+    let path = arguments.file.as_deref().unwrap_or(Path::new(""));
     let file = File::open(path).map_err(|error| output::bad_file("TRACE", path, &error))?;
     let bad = |error| BadInput::new("TRACE", format!("{}: {error}", path.display()));
     let trace = TraceFile::read(BufReader::new(file)).map_err(bad)?;
@@ -24,32 +29,48 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<Done, BadInput> {
     } else {
         output::print_line(&summary(&trace, &verified));
     }
-    Ok(if verified.finding.is_some() { Done::Violated } else { Done::Holds })
+    Ok(if verified.holds() { Done::Holds } else { Done::Violated })
 }
 
 fn summary(trace: &TraceFile, verified: &Verified) -> String {
-    let Verified { records, events, judged, finding, .. } = verified;
+    let Verified { records, events, findings, left_off, .. } = verified;
     let (algorithm, nodes) = (&trace.header.algorithm, trace.header.nodes);
+    let said = |word| verified.said(word).collect::<Vec<_>>().join(", ");
     let read = format!("{algorithm}, {nodes} nodes, {records} records, {events} events");
-    let Some(Finding { property, text, line, evidence, left_off }) = finding else {
-        let judged = judged.join(", ");
-        return format!("{}: {read}; judged: {judged}", output::paint(output::green(), "holds"));
+    let Some((first, others)) = findings.split_first() else {
+        let holds = output::paint(output::green(), "holds");
+        let labels =
+            [("ok", "judged"), ("unfinished", "unfinished"), ("not exercised", "not exercised")];
+        let parts = labels.map(|(word, label)| (label, said(word)));
+        let parts = parts.iter().filter(|(_, properties)| !properties.is_empty());
+        let parts: Vec<_> = parts.map(|(label, list)| format!("{label}: {list}")).collect();
+        return format!("{holds}: {read}; {}", parts.join("; "));
     };
-    let violated = output::paint(output::red(), &format!("{property} is violated"));
-    let mut lines = vec![format!("{violated} (line {line}): {text}"), read];
-    if *left_off > 0 {
+    let mut lines = vec![heading(first), read];
+    if first.left_off > 0 {
+        let left_off = first.left_off;
         lines.push(format!("  {left_off} earlier events that have to do with it are left off"));
     }
-    lines.extend(evidence.iter().map(|witness| {
+    lines.extend(first.evidence.iter().map(|witness| {
         let (line, at, node) = (witness.line, witness.at.in_units(), witness.node);
         format!("  line {line}  t={at} n{node} {}", witness.text)
     }));
+    lines.extend(others.iter().map(heading));
+    if *left_off > 0 {
+        lines.push(format!("and {left_off} more violations"));
+    }
     lines.join("\n")
 }
 
+fn heading(finding: &Finding) -> String {
+    let Finding { property, text, line, .. } = finding;
+    let violated = output::paint(output::red(), &format!("{property} is violated"));
+    format!("{violated} (line {line}): {text}")
+}
+
 fn report(trace: &TraceFile, verified: &Verified) -> Map<String, Value> {
-    let Verified { family, records, events, judged, finding } = verified;
-    let finding = finding.as_ref().map(|finding| {
+    let Verified { family, records, events, verdicts, findings, left_off } = verified;
+    let found = |finding: &Finding| {
         let evidence = finding.evidence.iter().map(|witness| {
             let (node, t) = (witness.node.number(), witness.at.0);
             json!({ "line": witness.line, "t": t, "n": node, "text": witness.text })
@@ -61,16 +82,20 @@ fn report(trace: &TraceFile, verified: &Verified) -> Map<String, Value> {
             "evidence": evidence.collect::<Vec<_>>(),
             "left_off": finding.left_off,
         })
-    });
+    };
+    let violations: Vec<_> = findings.iter().map(found).collect();
+    let verdicts = verdicts.iter().map(|(name, word)| ((*name).to_owned(), json!(word.word())));
     let fields = [
         ("family", json!(family)),
         ("algorithm", json!(trace.header.algorithm)),
         ("nodes", json!(trace.header.nodes)),
         ("records", json!(records)),
         ("events", json!(events)),
-        ("judged", json!(judged)),
-        ("holds", json!(finding.is_none())),
-        ("violation", json!(finding)),
+        ("verdicts", Value::Object(verdicts.collect())),
+        ("holds", json!(verified.holds())),
+        ("violation", json!(violations.first())),
+        ("violations", Value::Array(violations)),
+        ("left_off", json!(left_off)),
     ];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -38,7 +38,7 @@ pub use config::{Config, Member};
 pub use driver::{Driver, Handle};
 pub use error::{CommandError, End, StartError};
 pub use lane::{PeerState, PeerStatus};
-pub use party::{Audience, Crew, Ends, Local, Outcome, Plan, Watched, run};
+pub use party::{Audience, Crew, Ends, Local, Outcome, Plan, run};
 pub use stats::{Reject, Stats};
 pub use store::{FileStore, Memory, Store};
 pub use witness::Witness;

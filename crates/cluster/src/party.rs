@@ -20,8 +20,8 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::dice::Dice;
 pub use crew::{Crew, Local};
-use judge::Judge;
-pub use judge::{Outcome, Watched};
+pub use judge::Outcome;
+use judge::Tribunal;
 
 /// What happens to a system besides what its users do, and when it ends.
 #[derive(Clone, Debug)]
@@ -137,7 +137,7 @@ struct Party<'a, A: Solution, W> {
     users: W,
     plan: &'a Plan,
     audience: &'a mut dyn Audience<A::Command, A::Event>,
-    judge: Judge<<Scene<A> as System>::Monitor>,
+    judge: Tribunal<<Scene<A> as System>::Monitor>,
     /// When each user acts next, if it does.
     due: PerNode<Option<Instant>>,
     /// Whose command, crash or recovery is on its way.
@@ -177,7 +177,7 @@ where
             users,
             plan,
             audience,
-            judge: Judge::new(scene.monitor(), &scene.traits.kinds, count),
+            judge: Tribunal::new(scene.monitor(), &scene.traits.kinds, count),
             due: PerNode::new(count, |_| None),
             given: NodeSet::with_room(count),
             fates: fates.into(),
@@ -375,10 +375,10 @@ where
     }
 
     fn finish(mut self, quiet: bool) -> Outcome {
-        if let Some((at, violation)) = self.judge.settle(self.now, quiet) {
+        let broken = self.judge.settle(self.now, quiet);
+        for (at, violation) in broken.iter().flat_map(|(at, all)| all.iter().map(|it| (*at, it))) {
             let record = blank(self.now, at, Happening::Settle);
-            let violation = Some(in_words(&violation));
-            self.audience.step(Record { violation, ..record });
+            self.audience.step(Record { violation: Some(in_words(violation)), ..record });
         }
         self.judge.outcome(self.now, quiet)
     }

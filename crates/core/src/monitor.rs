@@ -1,10 +1,12 @@
 //! Oracles: what must hold of a run, whoever runs it.
 
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt::{self, Debug};
 use core::hash::Hash;
 
-use crate::{NodeId, NodeSet};
+use crate::{NodeId, NodeSet, VectorClock};
 
 /// Something that a monitor is told of, in the order in which it happens.
 #[derive(PartialEq, Eq, Debug)]
@@ -39,18 +41,38 @@ pub trait Monitor<C, E>: Clone + Eq + Hash + Debug + Send + Sync {
     /// The [`Violation`], if this must not happen.
     fn observe(&mut self, at: NodeId, fact: Fact<'_, C, E>) -> Result<(), Violation>;
 
+    /// Takes note of a fact where the engine knows what happened before it: all that `past` counts.
+    ///
+    /// # Errors
+    /// The [`Violation`], if this must not happen.
+    fn observe_after(
+        &mut self,
+        at: NodeId,
+        fact: Fact<'_, C, E>,
+        _past: &VectorClock,
+    ) -> Result<(), Violation> {
+        self.observe(at, fact)
+    }
+
     /// Nodes to which something is owed: a wish not granted, an election not decided. A state from
     /// which a debt can never be paid any more is a starvation.
     fn owed(&self) -> NodeSet;
 
-    /// Judges a state in which nothing can happen any more.
-    ///
-    /// # Errors
-    /// The first property that such an end breaks.
-    fn settle(&self) -> Result<(), Violation>;
+    /// What would be broken if nothing happened any more.
+    fn settle(&self) -> Vec<Violation>;
+
+    /// Properties that are broken for good once [`Monitor::settle`] finds them broken. All others that
+    /// it finds broken may still come right as long as something can happen.
+    const FINAL: &'static [&'static str] = &[];
 
     /// Does the algorithm claim this property at all?
     fn claims(&self, _property: &str) -> bool {
+        true
+    }
+
+    /// Does this fact, which the monitor has not taken note of yet, put the property to the test? A
+    /// property that nothing puts to the test is not said to hold.
+    fn exercises(&self, _property: &str, _at: NodeId, _fact: Fact<'_, C, E>) -> bool {
         true
     }
 }
@@ -62,6 +84,20 @@ pub struct Violation {
     pub property: &'static str,
     /// What happened, in a sentence.
     pub text: String,
+}
+
+impl Violation {
+    /// Said of an end in which nothing can happen any more, although something is owed.
+    #[must_use]
+    pub fn by_deadlock(self) -> Self {
+        Self { text: format!("deadlock: {}", self.text), ..self }
+    }
+
+    /// Said of an end from which much may happen, but never again what is owed.
+    #[must_use]
+    pub fn by_starvation(self) -> Self {
+        Self { text: format!("starvation: {}", self.text), ..self }
+    }
 }
 
 impl fmt::Display for Violation {
@@ -84,7 +120,7 @@ impl<C, E> Monitor<C, E> for () {
         NodeSet::new()
     }
 
-    fn settle(&self) -> Result<(), Violation> {
-        Ok(())
+    fn settle(&self) -> Vec<Violation> {
+        Vec::new()
     }
 }

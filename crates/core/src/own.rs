@@ -106,7 +106,7 @@ impl<S: Clone + Eq + Hash + Debug + Send + Sync, C, E> Monitor<C, E> for Safety<
         NodeSet::new()
     }
 
-    fn settle(&self) -> Result<(), Violation> {
-        Ok(())
+    fn settle(&self) -> Vec<Violation> {
+        Vec::new()
     }
 }

@@ -37,6 +37,12 @@ pub trait Workload<C, E>: Clone + Eq + Hash + Debug + Send + Sync {
         None
     }
 
+    /// To whom the user at `node` writes when this command of it was accepted. A letter goes the way
+    /// of messages, which do not know of it: only engines that follow causes carry letters.
+    fn writes(&self, _node: NodeId, _command: &C) -> Option<NodeId> {
+        None
+    }
+
     /// Have all users done what they ever will? Asked only where an algorithm never comes to rest.
     fn finished(&self) -> bool {
         false

@@ -88,9 +88,10 @@ fn held(report: &Report, property: &str) -> bool {
     verdict.is_some_and(|(_, verdict)| *verdict == Verdict::Holds)
 }
 
-/// Was this property violated?
+/// Was this property violated? What has not come when the time of a comparison is over never will.
 fn violated(report: &Report, property: &str) -> bool {
-    report.violations().any(|(_, violation)| violation.property == property)
+    let broken = report.violations().map(|(_, violation)| violation.property);
+    broken.chain(report.unfinished()).any(|broken| broken == property)
 }
 
 /// `messages per entry, light` in its best case: `messages per entry, best`.

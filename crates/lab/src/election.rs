@@ -290,7 +290,7 @@ impl Study for Election {
     fn seen(fact: Fact<'_, Command, Event>) -> Seen {
         match fact {
             Fact::Command(Command::Elect) => Seen::word("asks for a leader"),
-            Fact::Event(Event::Leading(_)) => Seen::begin(Phase::Leading),
+            Fact::Event(Event::Leading(_) | Event::LeadingIn(..)) => Seen::begin(Phase::Leading),
             Fact::Event(Event::Following(_)) => {
                 Seen { change: Some(Change::End), ..Seen::word("follows") }
             }
@@ -392,7 +392,7 @@ pub struct Outcome {
 impl Observer<Command, Event> for Outcome {
     fn fact(&mut self, now: Time, at: NodeId, fact: Fact<'_, Command, Event>) {
         match fact {
-            Fact::Event(Event::Leading(rank)) => {
+            Fact::Event(Event::Leading(rank) | Event::LeadingIn(rank, _)) => {
                 self.leader = Some((at, *rank));
                 self.elected = Some(now);
                 self.last_told = Some(now);

@@ -148,8 +148,8 @@ pub(crate) fn of_many(runs: &[&Figure]) -> Option<Figure> {
             Some(Figure::Parts(parts.iter().map(|(name, _)| mean(name)).collect()))
         }
         Figure::Verdict(_) => {
-            let broken = |run: &&&Figure| matches!(run, Figure::Verdict(Verdict::Violated(..)));
-            runs.iter().find(broken).or(runs.last()).map(|figure| (*figure).clone())
+            let first = runs.iter().rev().max_by_key(|run| run.weight());
+            first.map(|figure| (*figure).clone())
         }
         Figure::Flag(_) | Figure::Word(_) => None,
     }
@@ -161,6 +161,17 @@ impl Figure {
         match self {
             Self::Number(number) => Some(*number),
             _ => None,
+        }
+    }
+
+    /// How much a verdict counts beside others of the same property.
+    const fn weight(&self) -> u8 {
+        match self {
+            Self::Verdict(Verdict::Violated(..)) => 4,
+            Self::Verdict(Verdict::Unfinished) => 3,
+            Self::Verdict(Verdict::Holds) => 2,
+            Self::Verdict(Verdict::NotExercised) => 1,
+            _ => 0,
         }
     }
 
@@ -222,6 +233,9 @@ mod tests {
         let broken = Figure::Verdict(Verdict::Violated(Time::ZERO, violation));
         let verdicts = [broken.clone(), Figure::Verdict(Verdict::Holds)];
         assert_eq!(of_many(&verdicts.each_ref()), Some(broken));
+        let verdicts = [Verdict::NotExercised, Verdict::Holds, Verdict::NotExercised];
+        let verdicts = verdicts.map(Figure::Verdict);
+        assert_eq!(of_many(&verdicts.each_ref()), Some(Figure::Verdict(Verdict::Holds)));
         assert_eq!(of_many(&[&Figure::Flag(true)]), None);
     }
 }

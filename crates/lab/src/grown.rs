@@ -38,7 +38,7 @@ impl Observer<Command, Event> for Parents {
     fn fact(&mut self, _: Time, at: NodeId, fact: Fact<'_, Command, Event>) {
         match fact {
             Fact::Event(Event::Parent(parent)) => self.0[at] = Some(*parent),
-            Fact::Event(Event::Leading(_)) => self.0[at] = None,
+            Fact::Event(Event::Leading(_) | Event::LeadingIn(..)) => self.0[at] = None,
             Fact::Event(Event::Following(_) | Event::Leaderless)
             | Fact::Command(Command::Elect)
             | Fact::Crashed

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagram::{Change, Phase, Seen};
 use crate::figures::{Named, by_kind};
 use crate::registry::{Study, configured};
-use crate::text::{number, span, stands_as_text, typed};
+use crate::text::{choice, number, span, stands_as_text, typed};
 use crate::{
     About, Argument, BadInput, Figure, FileOf, Numbers, Said, Spec, Unclear, meta, quorum,
 };
@@ -42,6 +42,10 @@ pub struct MutexSpec {
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quorum: Option<Said<Kind>>,
+    /// Do users write to each other of their wishes, so that causes are followed and `ordering` is
+    /// judged?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub users_talk: bool,
 }
 
 impl Default for MutexSpec {
@@ -54,6 +58,7 @@ impl Default for MutexSpec {
             bystanders: Numbers::default(),
             tree_from: None,
             quorum: None,
+            users_talk: false,
         }
     }
 }
@@ -145,6 +150,8 @@ fn read_script(text: &str) -> Result<Vec<(u32, Span)>, Unclear> {
     Ok(wishes)
 }
 
+/// The most nodes among which users write to each other: every sending has a clock of all nodes.
+const TALKING_MAX: usize = 100;
 /// How many latencies nobody wants to enter under light load: everything comes to rest.
 const LIGHT_GAP: u64 = 100;
 
@@ -220,6 +227,20 @@ impl Study for Mutex {
         Argument {
             about: About {
                 simulated: true,
+                ..About::new(
+                    "users-talk",
+                    "on|off",
+                    "Users write to each other of their wishes; then it is judged whether wishes are \
+                     granted in the order in which they happened [default: off]",
+                )
+            },
+            read: |given, text| {
+                choice(text, &[("on", true), ("off", false)]).map(|talk| given.users_talk = talk)
+            },
+        },
+        Argument {
+            about: About {
+                simulated: true,
                 ..About::new("cs", "TIME", "How long a node stays inside [default: 1]")
             },
             read: |given, text| span(text).map(|cs| given.cs = cs),
@@ -250,15 +271,25 @@ impl Study for Mutex {
     }
 
     fn users(spec: &Spec, setup: &Setup) -> Result<Users, BadInput> {
-        let MutexSpec { requests, load, cs, bystanders, .. } = spec.given_to::<Self>()?;
+        let MutexSpec { requests, load, cs, bystanders, users_talk, .. } =
+            spec.given_to::<Self>()?;
         if *requests == 0 {
             return Err(BadInput::new("--requests", "0 is not a number of requests from 1 on"));
         }
         let bystanders = spec.node_set("--bystanders", bystanders)?;
         let load = load.of(spec)?;
         let users = Users::new(spec.nodes, setup, *requests, load, *cs).without(&bystanders);
+        if *users_talk && spec.nodes > TALKING_MAX {
+            let reason = format!("causes are followed among {TALKING_MAX} nodes at most");
+            return Err(BadInput::new("--users-talk", reason));
+        }
+        let users = if *users_talk { users.talking() } else { users };
         let back = !spec.recoveries.is_empty() || !spec.restarts.is_empty();
         Ok(if back { users.wishing_again() } else { users })
+    }
+
+    fn follows_causes(spec: &Spec) -> Result<bool, BadInput> {
+        Ok(spec.given_to::<Self>()?.users_talk)
     }
 
     fn measures(spec: &Spec) -> Criteria {

@@ -10,10 +10,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use quorate_cluster::{Audience, Config, Crew, Local, Outcome, Plan, Watched};
+use quorate_cluster::{Audience, Config, Crew, Local, Outcome, Plan};
 use quorate_core::trace::Record;
 use quorate_core::{CommandOf, Fact, NodeId, Scene, Span, Time};
-use quorate_sim::{Observer, Report, Verdict};
+use quorate_sim::{Observer, Report};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
@@ -229,14 +229,6 @@ impl<C, E, M: Observer<C, E>> Audience<C, E> for Crowd<'_, M> {
 
 fn report(outcome: Outcome) -> Report {
     let handled = || outcome.handled.iter().map(|(_, count)| *count);
-    let verdicts = outcome.verdicts.iter().map(|(property, verdict)| {
-        let verdict = match verdict {
-            Watched::Holds => Verdict::Holds,
-            Watched::Violated(at, violation) => Verdict::Violated(*at, violation.clone()),
-            Watched::NotClaimed => Verdict::NotClaimed,
-        };
-        (*property, verdict)
-    });
     Report {
         events: outcome.steps,
         end: outcome.end,
@@ -250,7 +242,7 @@ fn report(outcome: Outcome) -> Report {
         refused: outcome.refused,
         handled_max: handled().max().unwrap_or(0),
         handled_mean: handled().sum::<u64>() as f64 / outcome.handled.len().max(1) as f64,
-        verdicts: verdicts.collect(),
+        verdicts: outcome.verdicts.clone(),
     }
 }
 

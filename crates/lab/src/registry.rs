@@ -93,6 +93,14 @@ pub trait Study: Catalogued {
     /// The first argument of the family that makes no sense.
     fn users(spec: &Spec, setup: &Self::Setup) -> Result<Self::Users, BadInput>;
 
+    /// Is it followed in this run what happened before what?
+    ///
+    /// # Errors
+    /// If the run is of another family.
+    fn follows_causes(_spec: &Spec) -> Result<bool, BadInput> {
+        Ok(false)
+    }
+
     /// Measures of a run that has not begun.
     fn measures(spec: &Spec) -> Self::Measures;
 

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder, Recording};
 use quorate_core::{
-    Choices, Ctx, Effect, Fact, Family, Input, Kept, Life, Monitor, NodeId, Scene, Solution, System,
+    Choices, Ctx, Effect, Fact, Family, Input, Kept, Life, Monitor, NodeId, Scene, Solution,
+    System, Violation,
 };
 
 use quorate_sim::Faults;
@@ -212,15 +213,16 @@ impl<'a, A: Solution> Stage<'a, A> {
         Ok(())
     }
 
-    /// The end as a monitor sees it. A wish that is still open at the end of a trace may be called
-    /// starved by a checker, or late by a simulator that was stopped: then its words are its own.
-    fn judge_end(&self, record: &Record) -> Result<(), quorate_core::Violation> {
+    /// The end as a monitor sees it. An engine says how the end came, in its own words.
+    fn judge_end(&self, record: &Record) -> Result<(), Violation> {
         let found = self.monitor.settle();
-        match (&found, &record.violation) {
-            (Err(found), Some((property, text))) if found.property == property => {
-                Err(quorate_core::Violation { property: found.property, text: text.clone() })
+        let said = record.violation.as_ref();
+        let same = found.iter().find(|found| said.is_some_and(|said| said.0 == found.property));
+        match (same, said) {
+            (Some(Violation { property, .. }), Some((_, text))) => {
+                Err(Violation { property, text: text.clone() })
             }
-            _ => found,
+            _ => found.into_iter().next().map_or(Ok(()), Err),
         }
     }
 

@@ -139,6 +139,10 @@ pub(crate) fn json_of(
     if !violations.is_empty() {
         json.insert("violations".into(), Value::Array(violations));
     }
+    let unfinished: Vec<_> = report.unfinished().collect();
+    if !unfinished.is_empty() {
+        json.insert("unfinished".into(), json!(unfinished));
+    }
     json
 }
 
@@ -272,6 +276,12 @@ where
         world.trace(record);
     }
     let until = spec.until.unwrap_or(Time::ZERO + A::Family::UNTIL);
+    if spec.until.is_none() {
+        world.judge_in_time();
+    }
+    if A::Family::follows_causes(spec)? {
+        world.follow_causes();
+    }
     world.start();
     while world.run(STRIDE, until) == Pace::More {
         if let Some(progress) = &mut progress {

@@ -5,19 +5,23 @@
 //! be judged too, as long as it speaks the words of the family. Its header then names the family
 //! alone, and says what the system claims.
 
+mod causes;
 mod claims;
 mod evidence;
+mod explain;
 
 use std::marker::PhantomData;
 
 use quorate_core::trace::{Happening, Outcome, Record};
-use quorate_core::{Fact, Family, Monitor, NodeId, Scene, Solution, System, Time, Violation};
+use quorate_core::{End, Fact, Family, Monitor, NodeId, Scene, Solution, System, Time, Verdict};
 
 use crate::registry::{families, family, find};
 use crate::trace_file::{BadTrace, TraceFile};
 use crate::{BadInput, Spec};
+use causes::Causes;
 pub(crate) use claims::Judged;
 use claims::Oracles;
+pub use explain::explain;
 
 /// A trace was judged.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,10 +32,26 @@ pub struct Verified {
     pub records: usize,
     /// How many commands, events, crashes and recoveries were judged.
     pub events: usize,
-    /// Which properties were.
-    pub judged: Vec<&'static str>,
-    /// The first one that does not hold.
-    pub finding: Option<Finding>,
+    /// What can be said, by property.
+    pub verdicts: Vec<(&'static str, Verdict)>,
+    /// What does not hold, the first one first.
+    pub findings: Vec<Finding>,
+    /// How many more there are, after these.
+    pub left_off: usize,
+}
+
+impl Verified {
+    /// Does everything hold that is claimed?
+    #[must_use]
+    pub const fn holds(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// The properties of which this is said.
+    pub fn said(&self, word: &str) -> impl Iterator<Item = &'static str> {
+        let verdicts = self.verdicts.iter().filter(move |(_, verdict)| verdict.word() == word);
+        verdicts.map(|(property, _)| *property)
+    }
 }
 
 /// A property does not hold.
@@ -101,7 +121,7 @@ fn in_order(records: &[Record]) -> Result<(), BadTrace> {
 pub(crate) fn judge_theirs<F: Judged>(trace: &TraceFile) -> Result<Verified, BadTrace> {
     within::<F>(trace)?;
     let oracles = F::oracles(trace).map_err(in_header)?;
-    judge::<F>(trace, oracles)
+    judge::<F>(trace, oracles, End::Over)
 }
 
 fn within<F: Judged>(trace: &TraceFile) -> Result<(), BadTrace> {
@@ -140,35 +160,52 @@ where
     A::Family: Judged,
 {
     within::<A::Family>(trace)?;
-    judge::<A::Family>(trace, Oracles::of(scene.monitor()))
+    // Whoever wrote it says when it came to rest with something owed; what is broken for good is
+    // written down at any end.
+    let last = |property: &str| <A::Family as Family>::Monitor::FINAL.contains(&property);
+    let rested = trace.records.iter().any(|record| {
+        let for_good = record.violation.as_ref().is_some_and(|(property, _)| last(property));
+        record.input == Happening::Settle && !for_good
+    });
+    let end = if rested { End::Over } else { End::Cut };
+    judge::<A::Family>(trace, Oracles::of(scene.monitor()), end)
 }
 
-fn judge<F: Judged>(trace: &TraceFile, mut oracles: Oracles<F>) -> Result<Verified, BadTrace> {
+/// The most findings that are shown with their evidence.
+const FINDINGS_MAX: usize = 20;
+
+fn judge<F: Judged>(
+    trace: &TraceFile,
+    mut oracles: Oracles<F>,
+    end: End,
+) -> Result<Verified, BadTrace> {
     let mut limits = Limits::<F>::new(trace.header.nodes, oracles.remember_all);
-    let mut first: Option<(Violation, usize)> = None;
+    let mut found = Vec::new();
+    let mut causes = oracles.follow.then(|| Causes::new(trace.header.nodes));
     for (record, line) in trace.records.iter().zip(2..) {
         let facts = facts::<F>(record, trace.header.nodes);
         let facts = facts.map_err(|fault| BadTrace { line, fault })?;
+        let past = causes.as_mut().map(|causes| causes.step(record).clone());
         for fact in &facts {
             limits.count(record.node, fact).map_err(|fault| BadTrace { line, fault })?;
-            for index in 0..oracles.monitors.len() {
-                let word = oracles.monitors[index].observe(record.node, fact.as_fact());
-                let broken = word.err().filter(|found| oracles.judge(found.property));
-                first = first.or(broken.map(|violation| (violation, line)));
-            }
+            let past = past.as_ref();
+            let broken = oracles.fact(record.at, record.node, fact.as_fact(), past);
+            found.extend(broken.into_iter().map(|violation| (violation, line)));
         }
     }
-    let ends = oracles.monitors.iter().filter_map(|monitor| monitor.settle().err());
-    let broken = ends.into_iter().find(|found| oracles.judge(found.property));
     let last = trace.records.len() + 2;
-    let first = first.or(broken.map(|violation| (violation, last)));
-    let properties = F::Monitor::PROPERTIES.iter().copied();
+    let at = trace.records.last().map_or(Time::ZERO, |record| record.at);
+    found.extend(oracles.end(at, end).into_iter().map(|violation| (violation, last)));
+    let left_off = found.len().saturating_sub(FINDINGS_MAX);
+    found.truncate(FINDINGS_MAX);
+    let shown = found.into_iter();
     Ok(Verified {
         family: F::NAME,
         records: trace.records.len(),
         events: limits.events,
-        judged: properties.filter(|property| oracles.judge(property)).collect(),
-        finding: first.map(|(found, line)| evidence::show(&trace.records, found, line)),
+        verdicts: oracles.verdicts(),
+        findings: shown.map(|(it, line)| evidence::show(&trace.records, it, line)).collect(),
+        left_off,
     })
 }
 

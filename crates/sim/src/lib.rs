@@ -18,6 +18,7 @@ pub use network::{
     BadLossTable, ClockRate, Crash, Cut, Disk, Faults, LossTable, Network, Partition, Pause,
     Recovery, Slow,
 };
+pub use quorate_core::Verdict;
 pub use random::{Draw, stream};
-pub use report::{Report, Tally, Verdict};
+pub use report::{Report, Tally};
 pub use world::{Observer, Pace, World};

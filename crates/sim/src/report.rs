@@ -1,6 +1,6 @@
 //! What a run came to.
 
-use quorate_core::{Time, Violation};
+use quorate_core::{Time, Verdict, Violation};
 
 /// What a run came to, as far as it does not depend on the family.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,29 +42,6 @@ pub struct Tally {
     pub max: u64,
 }
 
-/// What a monitor says of a property.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// It held.
-    Holds,
-    /// It did not hold; the first time that this was seen.
-    Violated(Time, Violation),
-    /// The algorithm does not claim it.
-    NotClaimed,
-}
-
-impl Verdict {
-    /// As written in reports.
-    #[must_use]
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Holds => "ok",
-            Self::Violated(..) => "violated",
-            Self::NotClaimed => "not claimed",
-        }
-    }
-}
-
 impl Report {
     /// What protocols noted under this name; nothing if none did.
     #[must_use]
@@ -83,7 +60,14 @@ impl Report {
     pub fn violations(&self) -> impl Iterator<Item = (Time, &Violation)> {
         self.verdicts.iter().filter_map(|(_, verdict)| match verdict {
             Verdict::Violated(at, violation) => Some((*at, violation)),
-            Verdict::Holds | Verdict::NotClaimed => None,
+            _ => None,
         })
+    }
+
+    /// The properties of which nothing can be said because the run was cut off.
+    pub fn unfinished(&self) -> impl Iterator<Item = &'static str> {
+        let verdicts = self.verdicts.iter();
+        let open = verdicts.filter(|(_, verdict)| *verdict == Verdict::Unfinished);
+        open.map(|(property, _)| *property)
     }
 }

@@ -1,18 +1,20 @@
 //! The world: nodes, users, network and monitor, moved from one event to the next.
 
+mod causes;
 mod detection;
 mod outside;
 mod stall;
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
 use quorate_core::{
-    CommandOf, Ctx, EventOf, Fact, Input, Kept, Life, Liveness, Monitor, NodeId, Protocol, Refusal,
-    System, Time, Violation, Wait, Workload,
+    CommandOf, Ctx, End, EventOf, Fact, Input, Judge, Kept, Life, Liveness, NodeId, Protocol,
+    Refusal, System, Time, Wait, Workload,
 };
 
 use rustc_hash::FxHashMap;
 
-use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, Verdict, stream};
+use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, stream};
+use causes::Causes;
 use outside::{Event, Outside, Traffic};
 use stall::Stalled;
 
@@ -46,9 +48,7 @@ pub struct World<'a, S: System, W, O = ()> {
     user_pending: Vec<bool>,
     users: W,
     observer: O,
-    monitor: S::Monitor,
-    /// The first violation of each property, in the order of the monitor's list.
-    violations: Vec<Option<(Time, Violation)>>,
+    judge: Judge<S::Monitor>,
     choices: Draw,
     user_times: Draw,
     outside: Outside<'a, S::Protocol>,
@@ -62,6 +62,8 @@ pub struct World<'a, S: System, W, O = ()> {
     over: bool,
     /// Go on all the same.
     endless: bool,
+    /// What has not happened when the time is over never will.
+    in_time: bool,
 }
 
 impl<'a, S, W, O> World<'a, S, W, O>
@@ -89,8 +91,7 @@ where
             user_pending: vec![false; count],
             users,
             observer,
-            monitor: system.monitor(),
-            violations: vec![None; S::Monitor::PROPERTIES.len()],
+            judge: Judge::new(system.monitor()),
             choices: Draw::new(seed, stream::CHOICES),
             user_times: Draw::new(seed, stream::USERS),
             outside: Outside::new(system, network, faults, seed),
@@ -101,6 +102,7 @@ where
             stalled: FxHashMap::default(),
             over: false,
             endless: false,
+            in_time: false,
         }
     }
 
@@ -108,11 +110,25 @@ where
     pub fn trace(&mut self, write: impl FnMut(Record) + 'a) {
         self.write = Some(Box::new(write));
         self.outside.recorder = Some(Recorder::new());
+        self.outside.watched = true;
+    }
+
+    /// Follows what happened before what, by messages and by the letters that users write, and tells
+    /// the monitor. To be called before the start. It costs a clock of all nodes for each sending.
+    pub fn follow_causes(&mut self) {
+        self.outside.causes = Some(Causes::new(self.nodes.len()));
+        self.outside.watched = true;
     }
 
     /// Goes on when users have nothing left to do, also where an algorithm never comes to rest.
     pub fn go_on(&mut self) {
         self.endless = true;
+    }
+
+    /// Takes what has not happened when the time is over never to happen. Otherwise a run that is
+    /// stopped before it comes to rest is unfinished.
+    pub fn judge_in_time(&mut self) {
+        self.in_time = true;
     }
 
     /// A node's state.
@@ -213,6 +229,12 @@ where
             Event::Trust { node, peer } => self.speak(node, peer, Liveness::Up),
             Event::Pause(node, until) => self.pause(node, until),
             Event::Resume(node) => self.resume(node),
+            Event::Letter { to, letter } => {
+                let up = self.outside.is_up(to);
+                if let (Some(causes), true) = (&mut self.outside.causes, up) {
+                    causes.read(to, letter);
+                }
+            }
         }
     }
 
@@ -222,7 +244,7 @@ where
             return self.lose(from, to, id, msg);
         }
         self.outside.counts.traffic[to.index()].received += 1;
-        if self.outside.recorder.is_some() {
+        if self.outside.watched {
             self.begin_receipt(from, to, id, msg.clone());
         }
         self.receive(to, from, msg);
@@ -238,6 +260,9 @@ where
 
     #[cold]
     fn begin_receipt(&mut self, from: NodeId, to: NodeId, id: u32, msg: MsgOf<S>) {
+        if let Some(causes) = &mut self.outside.causes {
+            causes.receive(to, from, id);
+        }
         self.begin_record(to, || Happening::Receive(Parcel::new(from, u64::from(id), &msg)));
     }
 
@@ -330,6 +355,7 @@ where
         if let Some(command) = command {
             self.fact(node, Fact::Command(&command));
             turn = self.users.gave(node, &command).or(turn);
+            self.post_letter(node, &command);
         }
         let mut emitted = std::mem::take(&mut self.outside.emitted);
         for event in emitted.drain(..) {
@@ -344,21 +370,22 @@ where
         }
     }
 
-    fn fact(&mut self, node: NodeId, fact: Fact<'_, CommandOf<S>, EventOf<S>>) {
-        self.observer.fact(self.outside.now, node, fact);
-        if let Err(violation) = self.monitor.observe(node, fact) {
-            self.violated(violation);
-        }
+    /// The letter that a user writes when its command was accepted, if it does.
+    fn post_letter(&mut self, node: NodeId, command: &CommandOf<S>) {
+        let Some(causes) = &mut self.outside.causes else { return };
+        let Some(to) = self.users.writes(node, command) else { return };
+        let letter = causes.write(node);
+        self.outside.post(node, to, letter, &mut self.user_times);
     }
 
-    fn violated(&mut self, violation: Violation) {
-        if let Some(recorder) = &mut self.outside.recorder {
+    fn fact(&mut self, node: NodeId, fact: Fact<'_, CommandOf<S>, EventOf<S>>) {
+        self.observer.fact(self.outside.now, node, fact);
+        let past = self.outside.causes.as_ref().map(|causes| causes.past(node));
+        if let Some(violation) = self.judge.fact_after(self.outside.now, node, fact, past)
+            && let Some(recorder) = &mut self.outside.recorder
+        {
             recorder.violated(&violation);
         }
-        let properties = S::Monitor::PROPERTIES;
-        let index = properties.iter().position(|&property| property == violation.property);
-        let index = index.expect("a monitor judges the properties that it names");
-        self.violations[index].get_or_insert((self.outside.now, violation));
     }
 
     fn crash(&mut self, node: NodeId) {
@@ -398,13 +425,16 @@ where
 
     /// Begins a record, where somebody watches.
     fn begin_record(&mut self, node: NodeId, happening: impl FnOnce() -> Happening) {
-        if self.outside.recorder.is_some() {
+        if self.outside.watched {
             self.begin_record_of(node, happening());
         }
     }
 
     #[cold]
     fn begin_record_of(&mut self, node: NodeId, happening: Happening) {
+        if let Some(causes) = &mut self.outside.causes {
+            causes.step(node);
+        }
         if let Some(recorder) = &mut self.outside.recorder {
             recorder.begin(self.outside.now, node, happening);
         }
@@ -433,31 +463,20 @@ where
 
     /// Judges the end and says what the run came to.
     pub fn finish(mut self) -> (Report, O) {
-        let owed = self.monitor.owed();
-        let at = owed.iter().next().unwrap_or(NodeId::at(0));
-        let verdict = self.monitor.settle();
-        let judged = match verdict {
-            Err(violation) if self.pace == Pace::Quiet || owed.is_empty() => Some(violation),
-            Err(violation) => Some(Violation {
-                text: format!("{} (in the time given)", violation.text),
-                ..violation
-            }),
-            Ok(()) => None,
+        let end = match self.pace {
+            Pace::Quiet => End::Rest,
+            Pace::More if self.in_time => End::OutOfTime,
+            Pace::More => End::Cut,
         };
-        if let Some(violation) = judged {
-            self.begin_record(at, || Happening::Settle);
-            self.violated(violation);
-            self.end_record();
+        if let Some((at, broken)) = self.judge.end(self.outside.now, end) {
+            for violation in broken {
+                self.begin_record(at, || Happening::Settle);
+                if let Some(recorder) = &mut self.outside.recorder {
+                    recorder.violated(&violation);
+                }
+                self.end_record();
+            }
         }
-        let properties = S::Monitor::PROPERTIES.iter().zip(self.violations);
-        let verdicts = properties.map(|(&property, violation)| {
-            let verdict = match violation {
-                Some((at, violation)) => Verdict::Violated(at, violation),
-                None if self.monitor.claims(property) => Verdict::Holds,
-                None => Verdict::NotClaimed,
-            };
-            (property, verdict)
-        });
         let counts = self.outside.counts;
         let handled = || counts.traffic.iter().map(Traffic::handled);
         let report = Report {
@@ -473,7 +492,7 @@ where
             lost: counts.lost,
             duplicated: counts.duplicated,
             refused: self.refused,
-            verdicts: verdicts.collect(),
+            verdicts: self.judge.verdicts(),
         };
         (report, self.observer)
     }

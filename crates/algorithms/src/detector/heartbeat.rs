@@ -37,7 +37,7 @@
 //! | `beats.suspected` | `output_p`, the list of suspects |
 //!
 //! # Safety
-//! `accuracy`: without losses a beat arrives at most one interval and the difference of two delays
+//! `eventual_accuracy`: without losses a beat arrives at most one interval and the difference of two delays
 //! after the one before. With `grow` it holds in the end only, and is not claimed.
 //!
 //! # Liveness

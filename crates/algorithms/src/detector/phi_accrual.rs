@@ -35,7 +35,7 @@
 //! | `suspected` | who is past that point |
 //!
 //! # Safety
-//! `accuracy` holds in the long run as far as gaps are as assumed, and is not claimed.
+//! `eventual_accuracy` holds in the long run as far as gaps are as assumed, and is not claimed.
 //!
 //! # Liveness
 //! `completeness`: the crashed do not beat, φ grows with time beyond every threshold, and nothing

@@ -118,7 +118,7 @@ impl Algorithm for Adoption {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.inform, best_leads: true }
+        Promise { everyone_told: config.inform, best_leads: true, unique: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

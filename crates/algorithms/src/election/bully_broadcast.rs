@@ -37,7 +37,7 @@
 //! | `best`, `sent` of `Phase::Electing` | the best candidate heard; whether it is one itself |
 //!
 //! # Safety
-//! `uniqueness`, `agreement`: everybody better answers an opening, to all. Whoever hears the
+//! `succession`, `agreement`: everybody better answers an opening, to all. Whoever hears the
 //! opening late and answers at once is heard within two delays after anybody first heard of the
 //! election, so nobody's quiet time ends before it has heard the best one.
 //!
@@ -105,7 +105,7 @@ impl Algorithm for BullyBroadcast {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { everyone_told: true, best_leads: true }
+        Promise { everyone_told: true, best_leads: true, unique: false }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
@@ -410,7 +410,7 @@ mod tests {
     /// The bound is needed.
     #[test]
     fn with_unbounded_delays_two_nodes_lead() {
-        assert_eq!(trial(&[2, 3, 1], &[1]).violation().0, "uniqueness");
+        assert_eq!(trial(&[2, 3, 1], &[1]).violation().0, "succession");
     }
 
     #[test]
@@ -418,7 +418,7 @@ mod tests {
         let trial = trial(&[2, 3, 1], &[1, 3]).plan(quiet(1, 1));
         let catch = |mistake| trial.catch(mistake);
         // As the lectures have it.
-        assert_eq!(catch("SendOnce"), ("uniqueness", 13));
-        assert_eq!(catch("NobodyAnswers"), ("uniqueness", 8));
+        assert_eq!(catch("SendOnce"), ("succession", 13));
+        assert_eq!(catch("NobodyAnswers"), ("succession", 8));
     }
 }

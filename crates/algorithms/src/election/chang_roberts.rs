@@ -106,7 +106,11 @@ impl Algorithm for ChangRoberts {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce, best_leads: config.wake != Wake::Relay }
+        Promise {
+            everyone_told: config.announce,
+            best_leads: config.wake != Wake::Relay,
+            unique: true,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -116,7 +116,7 @@ impl Algorithm for FireWire {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce, best_leads: false }
+        Promise { everyone_told: config.announce, best_leads: false, unique: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

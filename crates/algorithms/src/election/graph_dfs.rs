@@ -111,7 +111,7 @@ impl Algorithm for GraphDfs {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { everyone_told: true, best_leads: true }
+        Promise { everyone_told: true, best_leads: true, unique: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

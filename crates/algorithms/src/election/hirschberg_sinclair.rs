@@ -102,7 +102,7 @@ impl Algorithm for HirschbergSinclair {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce, best_leads: true }
+        Promise { everyone_told: config.announce, best_leads: true, unique: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

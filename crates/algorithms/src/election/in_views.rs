@@ -12,7 +12,7 @@
 //! out among the members. Elections that need a bound on delays still do.
 //!
 //! # Safety
-//! `uniqueness`: within a view by the election. Whoever has stopped leads no more and says so
+//! `uniqueness`: of each term, which is a view, by the election. Whoever has stopped leads no more and says so
 //! (`Event::Leaderless`) before the next view is decided, and a member of the next view has
 //! stopped.
 //!
@@ -21,8 +21,8 @@
 //!
 //! # Known limits
 //! A leader that is taken for dead by mistake learns of it only when it hears of the next view; by
-//! then somebody else may lead. Terms that a resource can check are those of a lock in views, and
-//! not of an election.
+//! then somebody else may lead, in a later term: the number of the view is the term
+//! (`Event::LeadingIn`), and a resource that is told it can refuse the earlier one.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -32,7 +32,7 @@ use quorate_core::Solution;
 use quorate_core::prelude::*;
 use quorate_core::{Family, Input};
 
-use super::{Command, Election, Event, Setup};
+use super::{Command, Election, Event, Setup, Term};
 use crate::membership::{
     Beginning, Exit, Given, Hall, Majority, MajorityMsg, Running, Tenant, Terms, traits_in_views,
 };
@@ -114,14 +114,17 @@ impl<A: Solution<Family = Election>> Reign<A> {
 
     /// Hands the election its input, if it runs. What it does is put into the words of this node.
     fn step_inner(&mut self, cx: &mut Ctx<'_, Self>, input: Input<A>) -> Result<(), Refusal> {
-        let Self { running, members, believes, .. } = self;
+        let Self { running, members, believes, view, .. } = self;
         let Some(running) = running else { return Ok(()) };
         let tell = |event| {
             if let Event::Parent(rank) = event {
                 return members.get(rank.index()).copied().map(Event::Parent);
             }
             *believes = matches!(event, Event::Leading(_) | Event::Following(_));
-            Some(event)
+            Some(match event {
+                Event::Leading(rank) => Event::LeadingIn(rank, Term(view.0)),
+                event => event,
+            })
         };
         running.step(cx, input, |msg| msg, tell)
     }

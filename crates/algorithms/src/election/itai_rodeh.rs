@@ -106,7 +106,7 @@ impl Algorithm for ItaiRodeh {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce, best_leads: false }
+        Promise { everyone_told: config.announce, best_leads: false, unique: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

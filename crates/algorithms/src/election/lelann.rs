@@ -108,7 +108,11 @@ impl Algorithm for LeLann {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce || config.wake == Wake::Join, best_leads: true }
+        Promise {
+            everyone_told: config.announce || config.wake == Wake::Join,
+            best_leads: config.wake != Wake::Relay,
+            unique: true,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

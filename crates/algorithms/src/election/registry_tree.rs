@@ -106,8 +106,8 @@ impl Algorithm for RegistryTree {
         source: include_str!("registry_tree.rs"),
     };
 
-    fn promise(_: &Config) -> Promise {
-        Promise { everyone_told: true, best_leads: true }
+    fn promise(config: &Config) -> Promise {
+        Promise { everyone_told: true, best_leads: !config.first, unique: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

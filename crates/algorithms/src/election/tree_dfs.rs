@@ -104,7 +104,7 @@ impl Algorithm for TreeDfs {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.inform == Inform::All, best_leads: true }
+        Promise { everyone_told: config.inform == Inform::All, best_leads: true, unique: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -100,7 +100,7 @@ impl Algorithm for TreeEcho {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { everyone_told: true, best_leads: true }
+        Promise { everyone_told: true, best_leads: true, unique: true }
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {

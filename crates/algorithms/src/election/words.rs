@@ -18,12 +18,24 @@ pub enum Command {
 pub enum Event {
     /// You lead.
     Leading(Rank),
+    /// You lead in this term, in which nobody else ever does.
+    LeadingIn(Rank, Term),
     /// Somebody else leads.
     Following(Rank),
     /// The election also builds a tree, and this is your parent in it, until you hear otherwise.
     Parent(NodeId),
     /// Nobody leads: what you were told before is void, and an election is on, or cannot succeed.
     Leaderless,
+}
+
+/// A term: the time in which one node leads, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Term(pub u64);
+
+impl fmt::Debug for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "term {}", self.0)
+    }
 }
 
 impl Command {
@@ -43,6 +55,10 @@ impl Event {
     pub(super) fn read(text: &str) -> Option<Self> {
         let event = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
             Some(("Leading", rank)) => Self::Leading(Rank::read(rank)?),
+            Some(("LeadingIn", both)) => {
+                let (rank, term) = both.split_once(", term ")?;
+                Self::LeadingIn(Rank::read(rank)?, Term(term.parse().ok()?))
+            }
             Some(("Following", rank)) => Self::Following(Rank::read(rank)?),
             Some(("Parent", node)) => Self::Parent(NodeId::new(node.parse().ok()?)?),
             Some(_) => return None,
@@ -170,6 +186,7 @@ mod tests {
         for event in [
             Event::Leading(Rank::new(3, 3, Criterion::Highest)),
             Event::Leading(Rank::new(3, 3, Criterion::Lowest)),
+            Event::LeadingIn(weighed, Term(7)),
             Event::Following(weighed),
             Event::Parent(NodeId::at(8)),
             Event::Leaderless,
@@ -177,7 +194,9 @@ mod tests {
             assert_eq!(Event::read(&format!("{event:?}")), Some(event));
         }
         let too_large = format!("Leading({})", u32::MAX);
-        for text in ["", "Leading", "Leading()", "Leading(+3)", "Leading(3:3)", "Parent(0)", "No"] {
+        for text in
+            ["", "Leading", "Leading()", "Leading(+3)", "Leading(3:3)", "Parent(0)", "LeadingIn(3)"]
+        {
             assert_eq!(Event::read(text), None, "{text}");
         }
         assert_eq!(Event::read(&too_large), None);

@@ -150,13 +150,10 @@ impl Delivery {
         let before = member.log.len();
         member.log.push(id);
         let Some(sent) = self.sent.get_mut(&id) else {
-            return broken(
-                "integrity",
-                format!("V3: node {at} delivers {id:?}, which was not sent"),
-            );
+            return broken("integrity", format!("node {at} delivers {id:?}, which was not sent"));
         };
         if twice {
-            return broken("integrity", format!("V3: node {at} delivers {id:?} twice"));
+            return broken("integrity", format!("node {at} delivers {id:?} twice"));
         }
         if !inside {
             return broken("integrity", format!("node {at} delivers {id:?} and is no member"));
@@ -164,7 +161,7 @@ impl Delivery {
         let first = *sent.view.get_or_insert(view);
         if self.promise.views != Views::None && first != view {
             let text = format!(
-                "V4: node {at} delivers {id:?} in view {}, others did in view {}",
+                "node {at} delivers {id:?} in view {}, others did in view {}",
                 view.0, first.0
             );
             return broken("view_synchrony", text);
@@ -195,6 +192,30 @@ impl Delivery {
             }
         }
         furthest
+    }
+
+    /// Whoever wishes something gets it, and whoever stays together meets.
+    fn judge_debts(&self) -> Result<(), Violation> {
+        if self.promise.views == Views::Partitionable {
+            self.judge_meeting()?;
+        }
+        for (node, member) in self.nodes.iter() {
+            match member.standing {
+                Standing::Joining => {
+                    return broken("liveness", format!("node {node} is never let in"));
+                }
+                Standing::Leaving => {
+                    return broken("liveness", format!("node {node} is never let out"));
+                }
+                Standing::Member => {
+                    if let Some(id) = self.open_message(node, member) {
+                        return broken("liveness", format!("{id:?} is never delivered"));
+                    }
+                }
+                Standing::Outside | Standing::Gone => {}
+            }
+        }
+        Ok(())
     }
 
     /// A node stops being a member. What it sent and did not deliver itself, it will not any more:
@@ -231,6 +252,8 @@ impl Monitor<Command, Event> for Delivery {
         "uniformity",
         "liveness",
     ];
+    /// Members that have met in a view and delivered in two orders will always have done so.
+    const FINAL: &'static [&'static str] = &["total_order"];
 
     fn observe(&mut self, at: NodeId, fact: Fact<'_, Command, Event>) -> Result<(), Violation> {
         match fact {
@@ -270,45 +293,28 @@ impl Monitor<Command, Event> for Delivery {
         self.nodes.iter().filter_map(owed).collect()
     }
 
-    fn settle(&self) -> Result<(), Violation> {
+    fn settle(&self) -> Vec<Violation> {
         let furthest = self.furthest();
-        for (node, member) in self.working() {
-            let (other, most) = furthest[&member.view];
-            for (has, log, lacks, done) in
-                [(other, &most.log, node, &member.done), (node, &member.log, other, &most.done)]
-            {
-                if let Some(id) = missing(log, done).filter(|_| self.promise.atomic) {
+        let meeting =
+            || self.working().map(|(node, member)| (node, member, furthest[&member.view]));
+        let crossed = meeting().find_map(|(node, member, (_, most))| {
+            let (one, other) = self.crossed(&member.log, &most.log)?;
+            broken("total_order", crossing(node, one, other)).err()
+        });
+        let apart =
+            meeting().filter(|_| self.promise.atomic).find_map(|(node, member, (other, most))| {
+                let pairs = [
+                    (other, &most.log, node, &member.done),
+                    (node, &member.log, other, &most.done),
+                ];
+                pairs.into_iter().find_map(|(has, log, lacks, done)| {
+                    let id = missing(log, done)?;
                     let text = format!("node {has} has delivered {id:?}, node {lacks} never will");
-                    return broken("atomicity", text);
-                }
-            }
-            if let Some((one, other)) = self.crossed(&member.log, &most.log) {
-                return broken("total_order", crossing(node, one, other));
-            }
-        }
-        if !self.promise.live {
-            return Ok(());
-        }
-        if self.promise.views == Views::Partitionable {
-            self.judge_meeting()?;
-        }
-        for (node, member) in self.nodes.iter() {
-            match member.standing {
-                Standing::Joining => {
-                    return broken("liveness", format!("node {node} is never let in"));
-                }
-                Standing::Leaving => {
-                    return broken("liveness", format!("node {node} is never let out"));
-                }
-                Standing::Member => {
-                    if let Some(id) = self.open_message(node, member) {
-                        return broken("liveness", format!("{id:?} is never delivered"));
-                    }
-                }
-                Standing::Outside | Standing::Gone => {}
-            }
-        }
-        Ok(())
+                    broken("atomicity", text).err()
+                })
+            });
+        let owing = self.promise.live.then(|| self.judge_debts().err()).flatten();
+        crossed.into_iter().chain(apart).chain(owing).collect()
     }
 
     fn claims(&self, property: &str) -> bool {
@@ -321,6 +327,24 @@ impl Monitor<Command, Event> for Delivery {
             "view_synchrony" | "uniformity" => views != Views::None,
             "liveness" => live,
             _ => true,
+        }
+    }
+
+    fn exercises(&self, property: &str, _: NodeId, fact: Fact<'_, Command, Event>) -> bool {
+        let delivered = match fact {
+            Fact::Event(Event::Delivered(id)) => Some(self.sent.get(id)),
+            _ => None,
+        };
+        let sent = delivered.flatten();
+        let in_order = |order| sent.is_some_and(|sent| sent.order == Some(order));
+        match property {
+            "fifo_order" => in_order(Order::Fifo),
+            "causal_order" => in_order(Order::Causal),
+            "total_order" => in_order(Order::Total),
+            "uniformity" => sent.is_some_and(|sent| sent.uniform),
+            "view_synchrony" => matches!(fact, Fact::Event(Event::Installed { .. })),
+            "liveness" => matches!(fact, Fact::Command(_)),
+            _ => delivered.is_some(),
         }
     }
 }

@@ -119,7 +119,7 @@ impl Algorithm for CaoSinghal {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false, live: true }
+        Promise { fair: false, live: true, fenced: false }
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {

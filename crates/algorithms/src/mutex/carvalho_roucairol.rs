@@ -99,7 +99,7 @@ impl Algorithm for CarvalhoRoucairol {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false, live: true }
+        Promise { fair: false, live: true, fenced: false }
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {

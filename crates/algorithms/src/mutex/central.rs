@@ -104,7 +104,7 @@ impl Algorithm for Central {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: false, live: true }
+        Promise { fair: false, live: true, fenced: false }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -115,7 +115,7 @@ impl<A: Solution<Family = Mutex>> Solution for InViews<A> {
 
     fn promise(config: &A::Config) -> Promise {
         let mut promise = A::promise(config);
-        promise.fair = false;
+        (promise.fair, promise.fenced) = (false, true);
         promise
     }
 

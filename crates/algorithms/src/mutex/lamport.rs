@@ -109,7 +109,7 @@ impl Algorithm for Lamport {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: true, live: true }
+        Promise { fair: true, live: true, fenced: false }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

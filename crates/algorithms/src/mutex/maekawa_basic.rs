@@ -94,7 +94,7 @@ impl Algorithm for MaekawaBasic {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false, live: false }
+        Promise { fair: false, live: false, fenced: false }
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -312,7 +312,7 @@ mod tests {
             log.report.violations().map(|(at, found)| (at, found.text.as_str())).collect();
         assert_eq!(
             found,
-            [(Time(2_000_000), "the wishes of nodes 7, 8, 11 will never be granted")]
+            [(Time(2_000_000), "deadlock: the wishes of nodes 7, 8, 11 will never be granted")]
         );
     }
 
@@ -321,7 +321,10 @@ mod tests {
     fn the_checker_finds_the_circle() {
         let report = circle::<MaekawaBasic>().check();
         let Outcome::Deadlock(found) = report.outcome else { panic!("{report:?}") };
-        assert_eq!(found.violation.text, "the wishes of nodes 7, 8, 11 will never be granted");
+        assert_eq!(
+            found.violation.text,
+            "deadlock: the wishes of nodes 7, 8, 11 will never be granted"
+        );
         assert_eq!((report.states, found.trace.len()), (32_707, 32));
     }
 

@@ -130,7 +130,7 @@ impl Algorithm for Majority {
         };
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: false, live: true }
+        Promise { fair: false, live: true, fenced: false }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

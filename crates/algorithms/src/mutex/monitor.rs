@@ -1,20 +1,24 @@
 //! The oracle of mutual exclusion.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use quorate_core::{Fact, Monitor, NodeId, NodeSet, Stamp, Violation};
+use quorate_core::{Fact, Monitor, NodeId, NodeSet, Stamp, VectorClock, Violation};
 
 use super::{Command, Event, Fence, Promise, Setup};
 
-/// The oracle: safety, liveness, fairness where it is promised, and fencing where users are given
-/// tokens.
+/// The oracle: safety, wellformedness, liveness, fairness where it is promised, fencing where users are given
+/// tokens, and ordering where it is known what happened before what.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exclusion {
-    inside: Option<NodeId>,
+    inside: NodeSet,
     waiting: NodeSet,
+    /// By node that waits: what happened before its wish, where that is known.
+    pasts: BTreeMap<NodeId, VectorClock>,
     fair: bool,
+    fenced: bool,
     granted_last: Option<Stamp>,
     fenced_last: Option<Fence>,
 }
@@ -23,16 +27,28 @@ impl Exclusion {
     /// The oracle of a run: the holder given at boot is inside.
     pub(super) fn new(count: usize, setup: &Setup, promise: &Promise) -> Self {
         let waiting = NodeSet::with_room(count);
-        let (inside, fair) = (setup.holder, promise.fair);
-        Self { inside, waiting, fair, granted_last: None, fenced_last: None }
+        let Promise { fair, fenced, .. } = *promise;
+        let inside = setup.holder.into_iter().collect();
+        let (granted_last, fenced_last, pasts) = (None, None, BTreeMap::new());
+        Self { inside, waiting, pasts, fair, fenced, granted_last, fenced_last }
     }
 
     fn enter(&mut self, at: NodeId, stamp: Option<Stamp>) -> Result<(), Violation> {
-        let before = self.inside.replace(at);
-        self.waiting.remove(at);
-        if let Some(other) = before {
+        let asked = self.waiting.remove(at);
+        let past = self.pasts.remove(&at);
+        self.inside.insert(at);
+        if let Some(other) = self.inside.iter().find(|other| *other != at) {
             let text = format!("node {at} enters while node {other} is inside");
             return Err(Violation { property: "safety", text });
+        }
+        if !asked {
+            let text = format!("node {at} is granted what it has not asked for");
+            return Err(Violation { property: "wellformed", text });
+        }
+        let before = |(_, its): &(&NodeId, &VectorClock)| past.as_ref().is_some_and(|p| *its < p);
+        if let Some((other, _)) = self.pasts.iter().find(before) {
+            let text = format!("node {at} is granted before node {other}, which wished before it");
+            return Err(Violation { property: "ordering", text });
         }
         let Some(stamp) = stamp.filter(|_| self.fair) else { return Ok(()) };
         match self.granted_last.replace(stamp) {
@@ -58,7 +74,8 @@ impl Exclusion {
 }
 
 impl Monitor<Command, Event> for Exclusion {
-    const PROPERTIES: &'static [&'static str] = &["safety", "liveness", "fairness", "fencing"];
+    const PROPERTIES: &'static [&'static str] =
+        &["safety", "wellformed", "liveness", "fairness", "ordering", "fencing"];
 
     fn observe(&mut self, at: NodeId, fact: Fact<'_, Command, Event>) -> Result<(), Violation> {
         match fact {
@@ -67,32 +84,69 @@ impl Monitor<Command, Event> for Exclusion {
             }
             Fact::Event(Event::Granted(stamp)) => return self.enter(at, *stamp),
             Fact::Event(Event::Fenced(fence)) => return self.enter_fenced(at, *fence),
-            Fact::Command(Command::Release) | Fact::Event(Event::Lost) | Fact::Crashed => {
+            Fact::Command(Command::Release) => {
+                if !self.inside.remove(at) {
+                    let text = format!("node {at} releases what it does not hold");
+                    return Err(Violation { property: "wellformed", text });
+                }
+            }
+            Fact::Event(Event::Lost) | Fact::Crashed => {
                 self.waiting.remove(at);
-                self.inside = self.inside.filter(|&inside| inside != at);
+                self.pasts.remove(&at);
+                self.inside.remove(at);
             }
             Fact::Recovered => {}
         }
         Ok(())
     }
 
+    fn observe_after(
+        &mut self,
+        at: NodeId,
+        fact: Fact<'_, Command, Event>,
+        past: &VectorClock,
+    ) -> Result<(), Violation> {
+        if let Fact::Command(Command::Acquire) = fact {
+            self.pasts.insert(at, past.clone());
+        }
+        self.observe(at, fact)
+    }
+
     fn owed(&self) -> NodeSet {
         self.waiting.clone()
     }
 
-    fn settle(&self) -> Result<(), Violation> {
-        if self.waiting.is_empty() {
-            return Ok(());
-        }
-        let text = format!("{} will never be granted", wishes(&self.waiting));
-        Err(Violation { property: "liveness", text })
+    fn settle(&self) -> Vec<Violation> {
+        let open = (!self.waiting.is_empty()).then(|| {
+            let text = format!("{} will never be granted", wishes(&self.waiting));
+            Violation { property: "liveness", text }
+        });
+        open.into_iter().collect()
     }
 
     fn claims(&self, property: &str) -> bool {
         match property {
-            "fairness" => self.fair,
-            "fencing" => self.fenced_last.is_some(),
+            "fairness" | "ordering" => self.fair,
+            "fencing" => self.fenced,
             _ => true,
+        }
+    }
+
+    fn exercises(&self, property: &str, at: NodeId, fact: Fact<'_, Command, Event>) -> bool {
+        match (property, fact) {
+            ("liveness", fact) => matches!(fact, Fact::Command(Command::Acquire)),
+            ("fairness", Fact::Event(Event::Granted(stamp))) => {
+                stamp.is_some() && self.granted_last.is_some()
+            }
+            ("fencing", Fact::Event(Event::Fenced(_))) => self.fenced_last.is_some(),
+            ("ordering", Fact::Event(Event::Granted(_) | Event::Fenced(_))) => {
+                let past = self.pasts.get(&at);
+                let others = self.pasts.iter().filter(|(other, _)| **other != at);
+                past.is_some_and(|past| others.into_iter().any(|(_, its)| past < its || its < past))
+            }
+            ("safety" | "wellformed", Fact::Event(Event::Granted(_) | Event::Fenced(_))) => true,
+            ("wellformed", Fact::Command(Command::Release)) => true,
+            _ => false,
         }
     }
 }
@@ -113,68 +167,131 @@ mod tests {
     use crate::testing::node;
 
     fn monitor(fair: bool) -> Exclusion {
-        Exclusion::new(3, &Setup::new(3), &Promise { fair, live: true })
+        Exclusion::new(3, &Setup::new(3), &Promise { fair, live: true, fenced: true })
+    }
+
+    /// A node asks and is told this.
+    fn enter(monitor: &mut Exclusion, number: u32, event: Event) -> Result<(), Violation> {
+        monitor.observe(node(number), Fact::Command(&Command::Acquire))?;
+        monitor.observe(node(number), Fact::Event(&event))
     }
 
     #[test]
     fn two_inside_break_safety() {
         let mut monitor = monitor(false);
-        let granted = Event::Granted(None);
-        monitor.observe(node(1), Fact::Event(&granted)).unwrap();
-        let violation = monitor.observe(node(2), Fact::Event(&granted)).unwrap_err();
+        enter(&mut monitor, 1, Event::Granted(None)).unwrap();
+        let violation = enter(&mut monitor, 2, Event::Granted(None)).unwrap_err();
         assert_eq!(violation.to_string(), "safety: node 2 enters while node 1 is inside");
+        for number in [1, 2] {
+            monitor.observe(node(number), Fact::Command(&Command::Release)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_grant_nobody_asked_for_and_a_second_release_are_not_well_formed() {
+        let mut monitor = monitor(false);
+        let granted = Event::Granted(None);
+        let unasked = monitor.observe(node(1), Fact::Event(&granted)).unwrap_err();
+        assert_eq!(unasked.to_string(), "wellformed: node 1 is granted what it has not asked for");
+        let release = Fact::Command(&Command::Release);
+        monitor.observe(node(1), release).unwrap();
+        let again = monitor.observe(node(1), release).unwrap_err();
+        assert_eq!(again.to_string(), "wellformed: node 1 releases what it does not hold");
+    }
+
+    #[test]
+    fn a_wish_that_knows_of_another_and_goes_first_breaks_ordering() {
+        let wish = |monitor: &mut Exclusion, number, past: &VectorClock| {
+            let acquire = Fact::Command(&Command::Acquire);
+            monitor.observe_after(node(number), acquire, past).unwrap();
+        };
+        let (mut early, mut beside) = (VectorClock::new(3), VectorClock::new(3));
+        early.tick(node(1));
+        beside.tick(node(3));
+        let mut late = early.clone();
+        late.tick(node(2));
+        let granted = Event::Granted(None);
+        for (other, property) in [(&late, Err("ordering")), (&beside, Ok(()))] {
+            let mut monitor = monitor(false);
+            wish(&mut monitor, 1, &early);
+            wish(&mut monitor, 2, other);
+            let fact = Fact::Event(&granted);
+            assert_eq!(monitor.exercises("ordering", node(2), fact), property.is_err());
+            let first = monitor.observe(node(2), fact).map_err(|broken| broken.property);
+            assert_eq!(first, property);
+        }
     }
 
     #[test]
     fn an_open_wish_breaks_liveness_only_at_the_end_and_not_of_the_dead() {
         let mut monitor = monitor(false);
         monitor.observe(node(2), Fact::Command(&Command::Acquire)).unwrap();
-        assert_eq!(monitor.settle().unwrap_err().property, "liveness");
+        assert_eq!(monitor.settle()[0].property, "liveness");
         assert!(monitor.owed().iter().eq([node(2)]));
         monitor.observe(node(2), Fact::Crashed).unwrap();
-        assert_eq!(monitor.settle(), Ok(()));
+        assert_eq!(monitor.settle(), []);
     }
 
     #[test]
     fn tokens_that_do_not_grow_break_fencing() {
         let mut monitor = monitor(false);
-        let mut enter = |number, epoch, counter| {
+        let mut pass = |number, epoch, counter| {
             let event = Event::Fenced(Fence { epoch: ViewId(epoch), counter });
-            let entered = monitor.observe(node(number), Fact::Event(&event));
+            let entered = enter(&mut monitor, number, event);
             monitor.observe(node(number), Fact::Command(&Command::Release)).unwrap();
             entered.map_err(|violation| violation.to_string())
         };
-        assert_eq!((enter(1, 1, 2), enter(2, 1, 4), enter(1, 2, 1)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!((pass(1, 1, 2), pass(2, 1, 4), pass(1, 2, 1)), (Ok(()), Ok(()), Ok(())));
         let same = "fencing: node 3 is given the token 2:1 after 2:1";
-        assert_eq!(enter(3, 2, 1), Err(same.into()));
+        assert_eq!(pass(3, 2, 1), Err(same.into()));
         let older = "fencing: node 2 is given the token 1:9 after 2:1";
-        assert_eq!(enter(2, 1, 9), Err(older.into()));
+        assert_eq!(pass(2, 1, 9), Err(older.into()));
     }
 
     #[test]
     fn who_lost_it_is_not_inside() {
         let mut monitor = monitor(false);
         let fenced = |counter| Event::Fenced(Fence { epoch: ViewId(1), counter });
-        assert!(!monitor.claims("fencing"));
-        monitor.observe(node(1), Fact::Event(&fenced(1))).unwrap();
-        assert!(monitor.claims("fencing"));
+        enter(&mut monitor, 1, fenced(1)).unwrap();
         monitor.observe(node(1), Fact::Event(&Event::Lost)).unwrap();
-        monitor.observe(node(2), Fact::Event(&fenced(2))).unwrap();
+        enter(&mut monitor, 2, fenced(2)).unwrap();
     }
 
     #[test]
     fn fairness_is_judged_where_it_is_promised() {
         for fair in [false, true] {
             let mut monitor = monitor(fair);
-            let mut enter = |number, time| {
+            let mut pass = |number, time| {
                 let stamp = Stamp { time, node: node(number) };
                 let event = Event::Granted(Some(stamp));
-                let entered = monitor.observe(node(number), Fact::Event(&event));
+                let entered = enter(&mut monitor, number, event);
                 monitor.observe(node(number), Fact::Command(&Command::Release)).unwrap();
                 entered
             };
-            enter(1, 5).unwrap();
-            assert_eq!(enter(2, 3).is_err(), fair);
+            pass(1, 5).unwrap();
+            assert_eq!(pass(2, 3).is_err(), fair);
         }
+    }
+
+    #[test]
+    fn what_compares_nothing_exercises_nothing() {
+        let mut monitor = monitor(true);
+        let acquire = Fact::Command(&Command::Acquire);
+        let granted = Event::Granted(Some(Stamp { time: 1, node: node(1) }));
+        let fenced = Event::Fenced(Fence { epoch: ViewId(1), counter: 1 });
+        let tested = |monitor: &Exclusion, fact| {
+            let names = Exclusion::PROPERTIES.iter();
+            names.filter(|name| monitor.exercises(name, node(1), fact)).copied().collect::<Vec<_>>()
+        };
+        assert_eq!(tested(&monitor, acquire), ["liveness"]);
+        assert_eq!(tested(&monitor, Fact::Event(&granted)), ["safety", "wellformed"]);
+        assert_eq!(tested(&monitor, Fact::Event(&fenced)), ["safety", "wellformed"]);
+        for event in [granted, fenced] {
+            monitor.observe(node(1), acquire).unwrap();
+            monitor.observe(node(1), Fact::Event(&event)).unwrap();
+            monitor.observe(node(1), Fact::Command(&Command::Release)).unwrap();
+        }
+        assert_eq!(tested(&monitor, Fact::Event(&granted)), ["safety", "wellformed", "fairness"]);
+        assert_eq!(tested(&monitor, Fact::Event(&fenced)), ["safety", "wellformed", "fencing"]);
     }
 }

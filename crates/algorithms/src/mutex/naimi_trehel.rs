@@ -97,7 +97,7 @@ impl Algorithm for NaimiTrehel {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false, live: true }
+        Promise { fair: false, live: true, fenced: false }
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {

@@ -108,7 +108,7 @@ impl Algorithm for Raymond {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false, live: true }
+        Promise { fair: false, live: true, fenced: false }
     }
 
     /// The tree that all are told must be the one that the links form.

@@ -94,7 +94,7 @@ impl Algorithm for RicartAgrawala {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: true, live: true }
+        Promise { fair: true, live: true, fenced: false }
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {

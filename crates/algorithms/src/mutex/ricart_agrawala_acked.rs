@@ -104,7 +104,7 @@ impl Algorithm for RicartAgrawalaAcked {
     };
 
     fn promise(_: &Patience) -> Promise {
-        Promise { fair: true, live: true }
+        Promise { fair: true, live: true, fenced: false }
     }
 
     fn configure(options: &Options<'_>) -> Result<Patience, BadOption> {

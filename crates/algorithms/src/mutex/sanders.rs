@@ -132,7 +132,11 @@ impl Algorithm for Sanders {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { fair: matches!(config.structure, Structure::Individual), live: true }
+        Promise {
+            fair: matches!(config.structure, Structure::Individual),
+            live: true,
+            fenced: false,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

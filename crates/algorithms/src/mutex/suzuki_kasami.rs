@@ -104,7 +104,7 @@ impl Algorithm for SuzukiKasami {
     };
 
     fn promise((): &()) -> Promise {
-        Promise { fair: false, live: true }
+        Promise { fair: false, live: true, fenced: false }
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {

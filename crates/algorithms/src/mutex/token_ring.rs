@@ -137,7 +137,7 @@ impl Algorithm for TokenRing {
     const RESTLESS: bool = true;
 
     fn promise(_: &Config) -> Promise {
-        Promise { fair: false, live: true }
+        Promise { fair: false, live: true, fenced: false }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

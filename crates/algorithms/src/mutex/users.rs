@@ -46,6 +46,8 @@ pub struct Users {
     turn: NodeId,
     /// By node, what its user will want after a recovery; nothing unless users wish again.
     postponed: Option<PerNode<u32>>,
+    /// Do they write to each other of their wishes?
+    talking: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -67,7 +69,15 @@ impl Users {
         });
         let doing = |node| if setup.holder == Some(node) { Doing::Inside } else { Doing::Other };
         let doing = PerNode::new(count, doing);
-        Self { load, stay, wishes_left, doing, turn: NodeId::at(0), postponed: None }
+        Self {
+            load,
+            stay,
+            wishes_left,
+            doing,
+            turn: NodeId::at(0),
+            postponed: None,
+            talking: false,
+        }
     }
 
     /// The same users, but these never want to enter.
@@ -86,6 +96,13 @@ impl Users {
     #[must_use]
     pub fn wishing_again(mut self) -> Self {
         self.postponed = Some(PerNode::new(self.wishes_left.len(), |_| 0));
+        self
+    }
+
+    /// The same users, who each write to the next one whenever they wish to enter.
+    #[must_use]
+    pub fn talking(mut self) -> Self {
+        self.talking = true;
         self
     }
 
@@ -118,6 +135,11 @@ impl Users {
 }
 
 impl Workload<Command, Event> for Users {
+    fn writes(&self, node: NodeId, command: &Command) -> Option<NodeId> {
+        let next = NodeId::at((node.index() + 1) % self.doing.len());
+        (self.talking && *command == Command::Acquire && next != node).then_some(next)
+    }
+
     fn next(&self, node: NodeId) -> Option<(Command, Wait)> {
         match self.doing[node] {
             Doing::Other if self.wishes_left[node] > 0 => {

@@ -174,6 +174,7 @@ impl<A: Algorithm, W: Wishes<A>> Trial<A, W> {
         let Self { scene, network, faults, .. } = self;
         let mut world = World::new(scene, self.users(), (), network, faults, seed);
         world.go_on();
+        world.judge_in_time();
         world.start();
         world.run(u64::MAX, self.until);
         world.finish().0

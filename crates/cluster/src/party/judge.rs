@@ -1,7 +1,7 @@
 //! The oracle of a run over a network, and what is counted for it.
 
 use quorate_core::trace::{Happening, Outcome as Effect, Record};
-use quorate_core::{Fact, Monitor, NodeId, PerNode, Time, Violation};
+use quorate_core::{End, Fact, Judge, Monitor, NodeId, PerNode, Time, Verdict, Violation};
 
 /// What a run over a network came to.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,35 +23,22 @@ pub struct Outcome {
     /// Commands that were refused.
     pub refused: u64,
     /// What the oracle says, by property.
-    pub verdicts: Vec<(&'static str, Watched)>,
-}
-
-/// What an oracle says of a property.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Watched {
-    /// It held.
-    Holds,
-    /// It did not hold; the first time that this was seen.
-    Violated(Time, Violation),
-    /// The algorithm does not claim it.
-    NotClaimed,
+    pub verdicts: Vec<(&'static str, Verdict)>,
 }
 
 impl Outcome {
     /// What did not hold, and since when.
     pub fn violations(&self) -> impl Iterator<Item = (Time, &Violation)> {
         self.verdicts.iter().filter_map(|(_, verdict)| match verdict {
-            Watched::Violated(at, violation) => Some((*at, violation)),
-            Watched::Holds | Watched::NotClaimed => None,
+            Verdict::Violated(at, violation) => Some((*at, violation)),
+            _ => None,
         })
     }
 }
 
 /// The oracle, and what has been counted so far.
-pub(crate) struct Judge<M> {
-    monitor: M,
-    /// The first violation of each property.
-    violations: Vec<(Time, Violation)>,
+pub(crate) struct Tribunal<M> {
+    judge: Judge<M>,
     steps: u64,
     messages: u64,
     sendings: u64,
@@ -60,11 +47,13 @@ pub(crate) struct Judge<M> {
     refused: u64,
 }
 
-impl<M> Judge<M> {
-    pub(crate) fn new(monitor: M, kinds: &[&'static str], count: usize) -> Self {
+impl<M> Tribunal<M> {
+    pub(crate) fn new<C, E>(monitor: M, kinds: &[&'static str], count: usize) -> Self
+    where
+        M: Monitor<C, E>,
+    {
         Self {
-            monitor,
-            violations: Vec::new(),
+            judge: Judge::new(monitor),
             steps: 0,
             messages: 0,
             sendings: 0,
@@ -103,15 +92,7 @@ impl<M> Judge<M> {
     where
         M: Monitor<C, E>,
     {
-        let violation = self.monitor.observe(at, fact).err()?;
-        self.violated(now, &violation);
-        Some(violation)
-    }
-
-    fn violated(&mut self, now: Time, violation: &Violation) {
-        if self.violations.iter().all(|(_, known)| known.property != violation.property) {
-            self.violations.push((now, violation.clone()));
-        }
+        self.judge.fact(now, at, fact)
     }
 
     /// Would this be a good end?
@@ -119,38 +100,27 @@ impl<M> Judge<M> {
     where
         M: Monitor<C, E>,
     {
-        self.monitor.settle().is_ok()
+        self.judge.monitor().settle().is_empty()
     }
 
     /// Judges the end. Returns where and what, if it is not a good one.
-    pub(crate) fn settle<C, E>(&mut self, now: Time, quiet: bool) -> Option<(NodeId, Violation)>
+    pub(crate) fn settle<C, E>(
+        &mut self,
+        now: Time,
+        quiet: bool,
+    ) -> Option<(NodeId, Vec<Violation>)>
     where
         M: Monitor<C, E>,
     {
-        let mut violation = self.monitor.settle().err()?;
-        let owed = self.monitor.owed();
-        if !quiet && !owed.is_empty() {
-            violation.text.push_str(" (in the time given)");
-        }
-        self.violated(now, &violation);
-        Some((owed.iter().next().unwrap_or(NodeId::at(0)), violation))
+        self.judge.end(now, if quiet { End::Rest } else { End::Cut })
     }
 
     pub(crate) fn outcome<C, E>(self, end: Time, quiet: bool) -> Outcome
     where
         M: Monitor<C, E>,
     {
-        let verdict = |&property: &&'static str| {
-            let violated = self.violations.iter().find(|(_, known)| known.property == property);
-            let verdict = match violated {
-                Some((at, violation)) => Watched::Violated(*at, violation.clone()),
-                None if self.monitor.claims(property) => Watched::Holds,
-                None => Watched::NotClaimed,
-            };
-            (property, verdict)
-        };
         Outcome {
-            verdicts: M::PROPERTIES.iter().map(verdict).collect(),
+            verdicts: self.judge.verdicts(),
             steps: self.steps,
             end,
             quiet,

@@ -41,7 +41,7 @@ where
             };
             monitor.observe(*node, fact).unwrap_or_else(|wrong| panic!("{wrong}: {facts:?}"));
         }
-        monitor.settle().unwrap_or_else(|wrong| panic!("{wrong}: {facts:?}"));
+        assert_eq!(monitor.settle(), [], "{facts:?}");
         judge(&facts);
     }
 }
@@ -205,7 +205,9 @@ impl Elect {
             let mut leading = None;
             for (node, said) in facts {
                 match said {
-                    Said::Event(election::Event::Leading(rank)) => leading = Some((*node, *rank)),
+                    Said::Event(
+                        election::Event::Leading(rank) | election::Event::LeadingIn(rank, _),
+                    ) => leading = Some((*node, *rank)),
                     Said::Event(election::Event::Following(to)) => {
                         assert!(*to == rank || !best_leads);
                     }

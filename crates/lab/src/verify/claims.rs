@@ -5,10 +5,13 @@ use quorate_algorithms::election::{self, Election};
 use quorate_algorithms::group::{self, Group, Order, Ordering, Views};
 use quorate_algorithms::mutex::{self, Mutex};
 use quorate_core::trace::Outcome;
-use quorate_core::{Family, Monitor, NodeId, NodeSet};
+use quorate_core::{
+    End, Fact, Family, Judge, Monitor, NodeId, NodeSet, Time, VectorClock, Verdict, Violation,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::causes::NODES_MAX;
 use crate::trace_file::TraceFile;
 
 /// A family whose traces can be judged.
@@ -32,18 +35,25 @@ pub(crate) trait Judged: Family {
 
 /// The oracles for a trace. What they find is weighed only where it is claimed.
 pub(crate) struct Oracles<F: Family> {
-    pub(super) monitors: Vec<F::Monitor>,
+    judges: Vec<Judge<F::Monitor>>,
     /// The properties that are claimed in so many words, in the order of the family. If none are,
-    /// those that the oracles say are claimed, which may depend on what happens.
-    pub(super) claimed: Option<Vec<&'static str>>,
+    /// those that the oracles say are claimed.
+    claimed: Option<Vec<&'static str>>,
     /// Do the oracles remember what was before a command, whatever it is?
     pub(super) remember_all: bool,
+    /// Are they told what happened before what?
+    pub(super) follow: bool,
 }
 
 impl<F: Family> Oracles<F> {
     /// One oracle, and all that it claims.
     pub(super) fn of(monitor: F::Monitor) -> Self {
-        Self { monitors: vec![monitor], claimed: None, remember_all: false }
+        Self {
+            judges: vec![Judge::new(monitor)],
+            claimed: None,
+            remember_all: false,
+            follow: false,
+        }
     }
 
     /// Only what is claimed, where something is.
@@ -55,12 +65,54 @@ impl<F: Family> Oracles<F> {
         self
     }
 
-    /// Is this judged, as far as can be said now?
-    pub(super) fn judge(&self, property: &str) -> bool {
+    /// What is claimed and a fact breaks.
+    pub(super) fn fact(
+        &mut self,
+        now: Time,
+        at: NodeId,
+        fact: Fact<'_, F::Command, F::Event>,
+        past: Option<&VectorClock>,
+    ) -> Vec<Violation> {
+        let judges = self.judges.iter_mut();
+        let broken = judges.filter_map(|judge| judge.fact_after(now, at, fact, past)).collect();
+        self.weighed(broken)
+    }
+
+    /// What is claimed and the end breaks.
+    pub(super) fn end(&mut self, now: Time, end: End) -> Vec<Violation> {
+        let broken = self.judges.iter_mut().filter_map(|judge| judge.end(now, end));
+        let broken = broken.flat_map(|(_, broken)| broken).collect();
+        self.weighed(broken)
+    }
+
+    fn weighed(&self, mut broken: Vec<Violation>) -> Vec<Violation> {
+        broken.retain(|found| self.is_claimed(found.property));
+        // Oracles of several orders agree on everything else.
+        broken.sort();
+        broken.dedup();
+        broken
+    }
+
+    fn is_claimed(&self, property: &str) -> bool {
         match &self.claimed {
             Some(claimed) => claimed.contains(&property),
-            None => self.monitors.iter().any(|monitor| monitor.claims(property)),
+            None => self.judges.iter().any(|judge| judge.monitor().claims(property)),
         }
+    }
+
+    /// What can be said, by property.
+    pub(super) fn verdicts(self) -> Vec<(&'static str, Verdict)> {
+        let claimed: Vec<_> = F::Monitor::PROPERTIES.iter().map(|it| self.is_claimed(it)).collect();
+        let said: Vec<_> = self.judges.into_iter().map(Judge::verdicts).collect();
+        let properties = F::Monitor::PROPERTIES.iter().zip(claimed).enumerate();
+        let verdict = |(place, (&property, claimed)): (usize, (&&'static str, bool))| {
+            let mut words = said.iter().map(|verdicts| verdicts[place].1.clone());
+            let worst = words.clone().find(|word| matches!(word, Verdict::Violated(..)));
+            let first = worst.or_else(|| words.find(|word| *word != Verdict::NotClaimed));
+            let word = first.filter(|_| claimed).unwrap_or(Verdict::NotClaimed);
+            (property, word)
+        };
+        properties.map(verdict).collect()
     }
 }
 
@@ -130,9 +182,16 @@ impl Judged for Mutex {
         let system = read::<Self, MutexSystem>(trace, |system| &system.claims)?;
         let holder = system.holder.map(|number| node(trace, number)).transpose()?;
         let setup = mutex::Setup { holder, ..mutex::Setup::new(0) };
-        let promise = mutex::Promise { fair: claimed(&system.claims, "fairness"), live: true };
+        let follow = claimed(&system.claims, "ordering");
+        if follow && trace.header.nodes > NODES_MAX {
+            return Err(format!("ordering is judged of {NODES_MAX} nodes at most"));
+        }
+        let fair = follow || claimed(&system.claims, "fairness");
+        let fenced = claimed(&system.claims, "fencing") || tells(trace, "Fenced(");
+        let promise = mutex::Promise { fair, live: true, fenced };
         let monitor = Self::monitor(trace.header.nodes, &setup, &promise);
-        Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
+        let oracles = Oracles::of(monitor).restricted(&system.claims, &[]);
+        Ok(Oracles { follow, ..oracles })
     }
 }
 
@@ -159,7 +218,11 @@ impl Judged for Election {
     fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
         let system = read::<Self, ElectionSystem>(trace, |system| &system.claims)?;
         let nodes = trace.header.nodes;
-        let promise = election::Promise { everyone_told: system.everyone_told, best_leads: false };
+        let promise = election::Promise {
+            everyone_told: system.everyone_told,
+            best_leads: claimed(&system.claims, "best"),
+            unique: !claimed(&system.claims, "succession"),
+        };
         let monitor = Self::monitor(nodes, &election::Setup::ascending(nodes), &promise);
         Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
     }
@@ -183,7 +246,7 @@ impl Judged for Detector {
 
     fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
         let system = read::<Self, DetectorSystem>(trace, |system| &system.claims)?;
-        let promise = detector::Promise { accurate: claimed(&system.claims, "accuracy") };
+        let promise = detector::Promise { accurate: claimed(&system.claims, "eventual_accuracy") };
         let monitor = Self::monitor(trace.header.nodes, &detector::Setup::default(), &promise);
         Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
     }
@@ -252,7 +315,7 @@ impl Judged for Group {
             group::Delivery::new(nodes, &members, promise)
         };
         let mut oracles = Oracles::of(monitor(orders[0]));
-        oracles.monitors.extend(orders[1..].iter().map(|order| monitor(*order)));
+        oracles.judges.extend(orders[1..].iter().map(|order| Judge::new(monitor(*order))));
         oracles.remember_all = claimed("causal_order");
         Ok(oracles.restricted(&claims, &["integrity"]))
     }

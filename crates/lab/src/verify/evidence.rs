@@ -106,14 +106,14 @@ mod tests {
     fn a_sentence_names_nodes_messages_stamps_and_views() {
         let named = |nodes: &[u32], things, views| Named { nodes: nodes.into(), things, views };
         let by = Named::by;
-        let sentence = "V6: node 3 delivers 1:1 before 2:1, others after it";
+        let sentence = "node 3 delivers 1:1 before 2:1, others after it";
         assert_eq!(by(sentence), named(&[3], vec!["1:1", "2:1"], vec![]));
         let sentence = "the wishes of nodes 1, 2, 30 and others will never be granted";
         assert_eq!(by(sentence), named(&[1, 2, 30], vec![], vec![]));
         assert_eq!(by("nodes 1 and 2 both lead in the end"), named(&[1, 2], vec![], vec![]));
         let sentence = "the wish 3.2 is granted after the younger 5.1";
         assert_eq!(by(sentence), named(&[], vec!["3.2", "5.1"], vec![]));
-        let sentence = "V7: node 2 enters view 3 from view 1, others from view 2";
+        let sentence = "node 2 enters view 3 from view 1, others from view 2";
         assert_eq!(by(sentence), named(&[2], vec![], vec!["3", "1", "2"]));
     }
 

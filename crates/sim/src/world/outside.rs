@@ -6,6 +6,7 @@ use quorate_core::{
 };
 use rustc_hash::FxHashMap;
 
+use super::causes::Causes;
 use crate::network::Gap;
 use crate::queue::Queue;
 use crate::{Draw, Faults, Network, Tally, stream};
@@ -31,6 +32,8 @@ pub(super) enum Event<P: Protocol> {
     Pause(NodeId, Time),
     /// A node goes on, after a pause or a write.
     Resume(NodeId),
+    /// The letter of another user arrives.
+    Letter { to: NodeId, letter: u32 },
 }
 
 impl<P: Protocol> Event<P> {
@@ -42,7 +45,11 @@ impl<P: Protocol> Event<P> {
             | Self::User(node)
             | Self::Suspect { node, .. }
             | Self::Trust { node, .. } => Some(node),
-            Self::Crash(_) | Self::Recover(_) | Self::Pause(..) | Self::Resume(_) => None,
+            Self::Crash(_)
+            | Self::Recover(_)
+            | Self::Pause(..)
+            | Self::Resume(_)
+            | Self::Letter { .. } => None,
         }
     }
 
@@ -95,6 +102,10 @@ pub(super) struct Outside<'a, P: Protocol> {
     /// What the step told its user.
     pub(super) emitted: Vec<P::Event>,
     pub(super) recorder: Option<Recorder>,
+    /// What happened before what, where that is followed.
+    pub(super) causes: Option<Causes>,
+    /// Steps and messages are written down, or their causes followed.
+    pub(super) watched: bool,
     pub(super) faults: &'a Faults,
     /// What each node keeps.
     pub(super) kept: FxHashMap<NodeId, Kept<P::Stable>>,
@@ -146,6 +157,8 @@ impl<'a, P: Protocol> Outside<'a, P> {
             // A step tells its user one thing at most, in nearly all algorithms.
             emitted: Vec::with_capacity(4),
             recorder: None,
+            causes: None,
+            watched: false,
             faults,
             kept: FxHashMap::default(),
             topology: system.topology(),
@@ -273,6 +286,17 @@ impl<'a, P: Protocol> Outside<'a, P> {
         self.schedule(at, Event::Deliver { from, to, id, lost, msg });
     }
 
+    /// Puts a letter on its way, behind all messages on the same link where links keep the order.
+    pub(super) fn post(&mut self, from: NodeId, to: NodeId, letter: u32, draw: &mut Draw) {
+        let mut at = self.now + self.network.latency.draw(draw, from, to);
+        let link = self.topology.link(from, to);
+        if let Some(free) = link.and_then(|link| self.link_busy_until.get_mut(link)) {
+            at = at.max(*free);
+            *free = at;
+        }
+        self.schedule(at, Event::Letter { to, letter });
+    }
+
     /// How long this message takes, where that was said of it alone.
     fn slow(&mut self, from: NodeId, to: NodeId) -> Option<Span> {
         if self.network.slow.is_empty() {
@@ -299,6 +323,9 @@ impl<'a, P: Protocol> Outside<'a, P> {
     #[cold]
     fn record(&mut self, effect: &Effect<P>) {
         let next = self.counts.traffic[self.me.index()].sendings + 1;
+        if let (Some(causes), true) = (&mut self.causes, effect.is_sending()) {
+            causes.send(self.me, next);
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.effect(effect, u64::from(next));
         }
@@ -330,7 +357,7 @@ impl<P: Protocol> Sink<P> for Outside<'_, P> {
             withheld.push(effect);
             return;
         }
-        if self.recorder.is_some() {
+        if self.watched {
             self.record(&effect);
         }
         match effect {

@@ -154,5 +154,5 @@ fn mistakes_are_caught() {
     let faults = crashes(&[(2, 150.0)]);
     assert_eq!(broken("none", &faults), [""; 0]);
     assert_eq!(broken("WatchOnce", &faults), ["completeness"]);
-    assert_eq!(broken("NeverForgive", &Faults::default()), ["accuracy"]);
+    assert_eq!(broken("NeverForgive", &Faults::default()), ["eventual_accuracy"]);
 }

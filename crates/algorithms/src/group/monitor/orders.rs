@@ -91,5 +91,5 @@ impl Delivery {
 
 /// Two messages that a node delivers in another order than others.
 pub(super) fn crossing(at: NodeId, one: MessageId, other: MessageId) -> String {
-    format!("V6: node {at} delivers {one:?} before {other:?}, others after it")
+    format!("node {at} delivers {one:?} before {other:?}, others after it")
 }

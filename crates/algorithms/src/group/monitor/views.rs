@@ -70,10 +70,10 @@ impl Delivery {
         let transition = member.transition.take();
         let bad = |text| broken("view_synchrony", text);
         if !members.contains(&at) {
-            return bad(format!("V1: node {at} installs view {}, which it is not in", view.0));
+            return bad(format!("node {at} installs view {}, which it is not in", view.0));
         }
         if view <= last {
-            return bad(format!("V2: node {at} installs view {} after view {}", view.0, last.0));
+            return bad(format!("node {at} installs view {} after view {}", view.0, last.0));
         }
         let seen = self.views.entry(view).or_insert_with(|| Seen::new(members.clone(), state));
         if seen.members != *members {
@@ -113,7 +113,7 @@ impl Delivery {
         if left.together != together {
             let (there, here) = (&left.together, &together);
             let text = format!(
-                "V8: members go from view {} to view {} with {there:?}, node {at} with {here:?}",
+                "members go from view {} to view {} with {there:?}, node {at} with {here:?}",
                 last.0, view.0
             );
             return broken("view_synchrony", text);
@@ -147,7 +147,7 @@ impl Delivery {
         match shared {
             Some(other) => {
                 let text = format!(
-                    "V7: node {at} enters view {} from view {}, others from view {}",
+                    "node {at} enters view {} from view {}, others from view {}",
                     view.0, last.0, other.0
                 );
                 broken("view_synchrony", text)
@@ -166,13 +166,13 @@ impl Delivery {
     ) -> Result<(), Violation> {
         let bad = |text| broken("view_synchrony", text);
         let Some(together) = together else {
-            return bad(format!("V8: node {at} enters view {} without a transition", view.0));
+            return bad(format!("node {at} enters view {} without a transition", view.0));
         };
         let both =
             |node: &&NodeId| [last, view].iter().all(|view| self.members(*view).contains(node));
         match together.iter().find(|node| !both(node)) {
             Some(node) => bad(format!(
-                "V8: node {at} goes with {node} from view {} to view {}, not both of which it is in",
+                "node {at} goes with {node} from view {} to view {}, not both of which it is in",
                 last.0, view.0
             )),
             None => Ok(()),
@@ -185,7 +185,7 @@ impl Delivery {
         let inside = matches!(member.standing, Standing::Member | Standing::Leaving);
         let before = member.transition.replace(members.clone());
         if !inside || before.is_some() || !members.contains(&at) {
-            let text = format!("V8: node {at} is told of a transition that is not its own");
+            let text = format!("node {at} is told of a transition that is not its own");
             return broken("view_synchrony", text);
         }
         Ok(())
@@ -211,11 +211,11 @@ impl Delivery {
     ) -> Result<(), Violation> {
         let set = |log: &[MessageId]| log.iter().copied().collect::<BTreeSet<_>>();
         if let Some(id) = missing(others, &set(mine)) {
-            let text = format!("V5: others deliver {id:?} in view {}, node {at} does not", view.0);
+            let text = format!("others deliver {id:?} in view {}, node {at} does not", view.0);
             return broken("atomicity", text);
         }
         if let Some(id) = missing(mine, &set(others)) {
-            let text = format!("V5: node {at} delivers {id:?} in view {}, others do not", view.0);
+            let text = format!("node {at} delivers {id:?} in view {}, others do not", view.0);
             return broken("atomicity", text);
         }
         match self.crossed(mine, others) {

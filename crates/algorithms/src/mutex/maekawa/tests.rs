@@ -162,7 +162,7 @@ fn the_published_rule_deadlocks() {
     let Outcome::Deadlock(found) = in_order(grid(Rule::Published)).outcome else {
         panic!("no deadlock")
     };
-    assert_eq!(found.violation.text, "the wishes of nodes 2, 3, 4 will never be granted");
+    assert_eq!(found.violation.text, "deadlock: the wishes of nodes 2, 3, 4 will never be granted");
     let mut arrived: Vec<_> = found.trace.iter().filter_map(arrival).collect();
     arrived.sort();
     let mut golden = [

@@ -78,7 +78,7 @@ fn a_discarded_request_starves_its_sender() {
     let log = with_a_late_request(PUBLISHED);
     assert_eq!(log.entries(), [(2.0, 3), (12.0, 1), (22.0, 2)]);
     let broken: Vec<_> = log.report.violations().map(|(_, v)| v.text.clone()).collect();
-    assert_eq!(broken, ["the wish of node 3 will never be granted"]);
+    assert_eq!(broken, ["deadlock: the wish of node 3 will never be granted"]);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn the_checker_finds_the_flaw_of_the_published_rule() {
     let explore = |config| trial(3).with(config).wanting(&[1, 2, 3, 3]).fifo().check();
     let published = explore(PUBLISHED);
     let Outcome::Deadlock(found) = published.outcome else { panic!("{:?}", published.outcome) };
-    let text = "the wish of node 3 will never be granted";
+    let text = "deadlock: the wish of node 3 will never be granted";
     assert_eq!((found.violation.text.as_str(), published.states), (text, 934));
     let hardened = explore(HARDENED);
     assert_eq!((hardened.outcome, hardened.states), (Outcome::Holds, 1_051));
