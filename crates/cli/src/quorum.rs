@@ -292,7 +292,7 @@ fn compare(arguments: &CompareArguments) -> Result<Done, BadInput> {
         "ideal",
     ];
     let rows = reports.iter().map(row).collect();
-    output::print_line(&output::table(&header, rows, &[1, 2, 3, 4, 5, 6, 7]));
+    output::print_line(&output::keyed_table(&header, rows, &[1, 2, 3, 4, 5, 6, 7], 1));
     if reports.iter().any(|report| matches!(report.examined.failure, Chance::Estimated { .. })) {
         output::print_line("~ estimated from samples (--seed)");
     }
