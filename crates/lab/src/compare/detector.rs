@@ -276,8 +276,7 @@ impl Row {
     }
 }
 
-/// Mistakes against the rate of losses. Both axes are logarithmic, so that no losses and no mistakes
-/// are not shown.
+/// Mistakes against the rate of losses.
 #[must_use]
 pub fn chart(rows: &[Row]) -> Chart {
     let series = SETTINGS.iter().map(|(algorithm, option, value)| {
@@ -285,8 +284,7 @@ pub fn chart(rows: &[Row]) -> Chart {
             let setting = format!("--{option} {value}");
             let mine =
                 rows.iter().filter(|row| row.algorithm == *algorithm && row.setting == setting);
-            let points = mine.filter_map(|row| Some((row.loss, pick(row)?)));
-            points.filter(|(loss, value)| *loss > 0.0 && *value > 0.0).collect()
+            mine.filter_map(|row| Some((row.loss, pick(row)?))).collect()
         };
         Series {
             name: format!("{} {value}", algorithm.trim_start_matches("detector/")),
