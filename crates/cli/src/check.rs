@@ -159,7 +159,7 @@ fn explain(spec: &Spec, plan: &Plan) -> Result<(), BadInput> {
     let meta = meta(&spec.algorithm)?;
     if meta.timing == Timing::Synchronous && plan.timers == check::Timers::Anytime {
         let name = meta.name;
-        output::print_line(&format!(
+        output::print_text(&format!(
             "{name} needs a known bound on delays: in an asynchronous network a timer can run out \
              although the answer is still under way. This is the flaw that the literature \
              promises; with --timers quiet the bound holds."
@@ -167,7 +167,7 @@ fn explain(spec: &Spec, plan: &Plan) -> Result<(), BadInput> {
     }
     let loses = plan.losses > 0 && spec.over.is_bare();
     if loses || plan.crashes > 0 {
-        output::print_line(&format!("{} survives: {}", meta.name, meta.survives));
+        output::print_text(&format!("{} survives: {}", meta.name, meta.survives));
     }
     Ok(())
 }

@@ -111,8 +111,8 @@ fn show_faults(arguments: &CompareArguments, rows: &[faults::Row]) -> Done {
             cells.extend(row.fates.map(|fate| fate.word().to_owned()));
             cells
         });
-        output::print_line(&output::table(&header, cells.collect(), &[]));
-        output::print_line(&format!(
+        output::print_line(&output::keyed_table(&header, cells.collect(), &[], 1));
+        output::print_text(&format!(
             "\nthe worst that happened with {} seeds. loss: {} % of messages; rough: {} % lost, as many \
              doubled and reordered.",
             faults::SEEDS,
@@ -185,10 +185,11 @@ fn show_elections(rows: &[election::Row]) {
             row.published.clone(),
         ]
     });
-    output::print_line(&output::table(&header, cells.collect(), &[1, 3, 4, 6, 7, 8]));
-    output::print_line(
+    output::print_line(&output::keyed_table(&header, cells.collect(), &[1, 3, 4, 6, 7, 8], 2));
+    output::print_text(
         "\nmessages when everybody starts, over random ids; time until the last node is told. The \
-         last four\ncolumns are what broke when it was tried: ok, or the properties that did not hold.",
+         columns of crashes and losses say what broke when they were tried: ok, or the properties \
+         that did not hold.",
     );
 }
 
@@ -210,7 +211,8 @@ fn show_detectors(rows: &[detector::Row]) {
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), output::rounded);
     let cells = rows.iter().map(|row| {
         let compared = |figure: &Figure| {
-            let theory = figure.theory.as_ref().map(detector::middle).map(output::rounded);
+            let theory =
+                figure.theory.as_ref().and_then(|theory| theory.value).map(output::rounded);
             let theory = theory.unwrap_or_default();
             let theory = match figure.agrees() {
                 Some(false) => output::paint(output::red(), &format!("≠ {theory}")),
@@ -228,11 +230,11 @@ fn show_detectors(rows: &[detector::Row]) {
         }
         cells
     });
-    output::print_line(&output::table(&header, cells.collect(), &[2, 3, 5, 6, 8, 10]));
-    output::print_line(
+    output::print_line(&output::keyed_table(&header, cells.collect(), &[2, 3, 5, 6, 8, 10], 3));
+    output::print_text(
         "\na beat every 10, delay 1, of one node about another: the time from a crash to its \
-         suspicion, how often a\nnode is suspected that is alive, for how long, and how probable the \
-         right answer is at any moment. ≈: as\ncomputed for a fixed timeout, within what chance allows.",
+         suspicion, how often a node is suspected that is alive, for how long, and how probable the \
+         right answer is at any moment. ≈: as computed for a fixed timeout, within what chance allows.",
     );
 }
 
@@ -262,11 +264,11 @@ fn show(rows: &[mutex::Row]) {
         );
         cells
     });
-    output::print_line(&output::table(&header, cells.collect(), &[1, 2, 4, 6, 8]));
-    output::print_line(
+    output::print_line(&output::keyed_table(&header, cells.collect(), &[1, 2, 4, 6, 8], 2));
+    output::print_text(
         "\nlight, heavy: messages per entry when one at a time wants to enter, or everyone always. \
-         delay/T: from an exit to the next entry.\nbusiest: messages handled per entry by the \
-         busiest node. The last three columns are what happened when it was tried.",
+         delay/T: from an exit to the next entry. busiest: messages handled per entry by the \
+         busiest node. The columns of crashes and losses say what happened when they were tried.",
     );
 }
 
@@ -303,11 +305,11 @@ fn show_groups(rows: &[group::Row]) {
         cells
     });
     let numbers = [1, 2, 3, 5, 7, 9, 11, 12, 13, 14];
-    output::print_line(&output::table(&header, cells.collect(), &numbers));
-    output::print_line(
+    output::print_line(&output::keyed_table(&header, cells.collect(), &numbers, 3));
+    output::print_text(
         "\nthe last node sends. packets, messages, data and order, nacks, repairs: per multicast; a \
-         packet to several nodes is one packet and\nas many messages; data, order: without repairs, \
-         confirmations and upkeep. longest, mean: from sending to delivery, over all\nreceivers. \
+         packet to several nodes is one packet and as many messages; data, order: without repairs, \
+         confirmations and upkeep. longest, mean: from sending to delivery, over all receivers. \
          buffer: the most messages that one node kept.",
     );
 }

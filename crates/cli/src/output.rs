@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use quorate_core::trace::{END, Header, Record};
 use quorate_lab::diagram::{self, Picture};
 use quorate_lab::{BadInput, Figure, Number};
@@ -29,10 +29,82 @@ pub(crate) fn print_line(text: &str) {
     let _ = writeln!(anstream::stdout().lock(), "{text}");
 }
 
-/// A table without lines, numbers to the right.
+/// How many columns there are to write in: what the terminal says, or `COLUMNS`.
+pub(crate) fn width() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let seen = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    said.or_else(seen).filter(|&width| width > 0).unwrap_or(WIDTH)
+}
+
+/// Prints text, broken between words where a line is full.
+pub(crate) fn print_text(text: &str) {
+    for line in text.lines() {
+        match diagram::wrap(line, width()) {
+            lines if lines.is_empty() => print_line(""),
+            lines => print_line(&lines.join("\n")),
+        }
+    }
+}
+
+/// A table without lines, numbers to the right. The first `keys` columns name the rows: a table that
+/// is too wide becomes several, one below the other, and each of them begins with these.
+pub(crate) fn keyed_table(
+    header: &[&str],
+    rows: Vec<Vec<String>>,
+    right: &[usize],
+    keys: usize,
+) -> String {
+    let blocks = blocks(&column_widths(header, &rows), header, keys, width());
+    let blocks = blocks.iter().map(|columns| {
+        let pick =
+            |row: &Vec<String>| columns.iter().filter_map(|&i| row.get(i).cloned()).collect();
+        let header: Vec<_> = columns.iter().filter_map(|&i| header.get(i).copied()).collect();
+        let right = columns.iter().enumerate().filter(|(_, column)| right.contains(column));
+        let right: Vec<_> = right.map(|(i, _)| i).collect();
+        table(&header, rows.iter().map(pick).collect(), &right)
+    });
+    blocks.collect::<Vec<_>>().join("\n\n")
+}
+
+/// How wide every column of a table is, with what separates it from the next one.
+fn column_widths(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0).max(header.len());
+    let mut widths = vec![0; count];
+    let shown = |text: &str| anstream::adapter::strip_str(text).to_string().chars().count() + 2;
+    for (i, width) in widths.iter_mut().enumerate() {
+        let cells = rows.iter().filter_map(|row| row.get(i)).map(|cell| shown(cell));
+        *width = cells.chain(header.get(i).map(|name| shown(name))).max().unwrap_or(0);
+    }
+    widths
+}
+
+/// Which columns stand in which of the tables below each other. What theory says stands beside what
+/// was measured.
+fn blocks(widths: &[usize], header: &[&str], keys: usize, width: usize) -> Vec<Vec<usize>> {
+    let all: Vec<usize> = (0..widths.len()).collect();
+    let of = |columns: &[usize]| columns.iter().map(|&i| widths[i]).sum::<usize>();
+    if header.is_empty() || of(&all) <= width || widths.len() <= keys {
+        return vec![all];
+    }
+    let (key, rest) = all.split_at(keys);
+    let goes_with_the_next = |i: usize| header.get(i + 1) == Some(&"theory");
+    let mut blocks: Vec<Vec<usize>> = Vec::new();
+    for units in rest.chunk_by(|&i, _| goes_with_the_next(i)) {
+        match blocks.last_mut() {
+            Some(block) if of(block) + of(units) <= width => block.extend(units),
+            _ => blocks.push([key, units].concat()),
+        }
+    }
+    blocks
+}
+
+/// A table without lines, numbers to the right. What does not fit into its column is broken between
+/// words.
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width()).unwrap_or(u16::MAX));
     if !header.is_empty() {
         table.set_header(header.iter().map(|name| paint(bold(), name)));
     }
@@ -204,8 +276,7 @@ pub(crate) fn draw(
         std::fs::write(path, text).map_err(|error| bad_file("--svg", path, &error))?;
     }
     if here {
-        let width = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-        print_line(&picture.unicode(width.unwrap_or(WIDTH)));
+        print_line(&picture.unicode(width()));
     }
     Ok(())
 }
@@ -213,4 +284,20 @@ pub(crate) fn draw(
 /// A file that cannot be written.
 pub(crate) fn bad_file(argument: &str, path: &Path, error: &std::io::Error) -> BadInput {
     BadInput::new(argument, format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_table_is_broken_between_columns_and_names_its_rows_again() {
+        let header = ["algorithm", "nodes", "light", "theory", "heavy", "theory", "crash"];
+        let widths = [20, 7, 8, 12, 8, 12, 10];
+        assert_eq!(blocks(&widths, &header, 2, 80), [vec![0, 1, 2, 3, 4, 5, 6]]);
+        let narrow = [vec![0, 1, 2, 3], vec![0, 1, 4, 5], vec![0, 1, 6]];
+        assert_eq!(blocks(&widths, &header, 2, 50), narrow);
+        assert_eq!(blocks(&widths, &header, 2, 10), narrow, "there is no way to be narrower");
+        assert_eq!(blocks(&widths, &[], 2, 10), [vec![0, 1, 2, 3, 4, 5, 6]]);
+    }
 }

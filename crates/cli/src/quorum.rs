@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use quorate_lab::BadInput;
 use quorate_lab::quorum::{self, Report};
-use quorate_quorum::{BadSystem, Chance, Examined, Kind, Load, Quorums, System, written};
+use quorate_quorum::{BadSystem, Chance, Examined, Kind, Load, Quorums, System};
 use serde_json::{Map, Value, json};
 
 use crate::Done;
@@ -28,6 +28,8 @@ Exit codes: 0 any two quorums intersect, 1 two of a custom system do not, 2 bad 
 
 /// How many quorums are printed.
 const LISTED_MAX: usize = 24;
+/// The most characters of quorums that are listed.
+const LISTED_CHARS_MAX: usize = 800;
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -170,7 +172,7 @@ fn show(report: &Report) {
     let Report { system, examined, p } = report;
     let title = format!("{}, {} nodes", system.kind().name(), system.nodes());
     output::print_line(&paint(bold(), &title));
-    let witnesses = report.witnesses();
+    let witnesses = report.witnesses(quorum::shortened);
     let property = |name: &str, holds: Option<bool>| {
         let why = witnesses.get(name).and_then(Value::as_str);
         let text = match (holds, why) {
@@ -217,10 +219,16 @@ fn list(examined: &Examined) {
         return;
     };
     let sets = quorums.sets();
-    let shown: Vec<_> = sets.iter().take(LISTED_MAX).map(written).collect();
+    let mut chars = 0;
+    let mut chars_left = |text: &String| {
+        chars += text.chars().count() + 1;
+        chars <= LISTED_CHARS_MAX
+    };
+    let listed = sets.iter().take(LISTED_MAX).map(quorum::shortened).take_while(&mut chars_left);
+    let shown: Vec<_> = listed.collect();
     let more = sets.len() - shown.len();
     let more = if more > 0 { format!(" and {more} more (--json)") } else { String::new() };
-    output::print_line(&format!("{}{more}", shown.join(" ")));
+    output::print_text(&format!("{}{more}", shown.join(" ")));
 }
 
 fn load(load: &Load) -> String {
@@ -292,7 +300,7 @@ fn compare(arguments: &CompareArguments) -> Result<Done, BadInput> {
         "ideal",
     ];
     let rows = reports.iter().map(row).collect();
-    output::print_line(&output::table(&header, rows, &[1, 2, 3, 4, 5, 6, 7]));
+    output::print_line(&output::keyed_table(&header, rows, &[1, 2, 3, 4, 5, 6, 7], 1));
     if reports.iter().any(|report| matches!(report.examined.failure, Chance::Estimated { .. })) {
         output::print_line("~ estimated from samples (--seed)");
     }

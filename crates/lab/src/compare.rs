@@ -24,6 +24,8 @@ pub struct Figure {
 pub struct Theory {
     /// As printed.
     pub formula: String,
+    /// The value itself; none where only bounds are published.
+    pub value: Option<f64>,
     /// The smallest value that agrees.
     pub low: f64,
     /// The largest value that agrees.
@@ -70,12 +72,14 @@ impl Theory {
                 let value = value(cost);
                 let off = if cost.formula.starts_with(ABOUT) { TOLERANCE * value } else { 0.0 };
                 let formula = cost.formula.to_owned();
-                return Some(Self { formula, low: value - off, high: value + off });
+                let (low, high) = (value - off, value + off);
+                return Some(Self { formula, value: Some(value), low, high });
             }
             let (best, worst) = (find(&bound(name, "best")), find(&bound(name, "worst")));
             if let (Some(best), Some(worst)) = (best, worst) {
                 let formula = format!("{} .. {}", best.formula, worst.formula);
-                return Some(Self { formula, low: value(best), high: value(worst) });
+                let (low, high) = (value(best), value(worst));
+                return Some(Self { formula, value: None, low, high });
             }
         }
         None

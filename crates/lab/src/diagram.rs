@@ -378,8 +378,9 @@ fn rounded(number: f64, digits: usize) -> String {
     }
 }
 
-/// Breaks text between words into lines of at most `chars` characters, where words permit.
-fn wrap(text: &str, chars: usize) -> Vec<String> {
+/// Text between words broken into lines of at most `chars` characters, where words permit.
+#[must_use]
+pub fn wrap(text: &str, chars: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -113,7 +113,7 @@ impl Report {
         put("non_dominated", json!(self.examined.non_dominated()));
         put("ideal", json!(self.examined.ideal));
         self.put_measures(&mut put);
-        put("witnesses", Value::Object(self.witnesses()));
+        put("witnesses", Value::Object(self.witnesses(written)));
         let assignment = self.examined.assignment.as_ref();
         let assigned = |table: &quorate_core::PerNode<NodeSet>| -> Vec<Value> {
             table.iter().map(|(_, set)| list(set)).collect()
@@ -147,9 +147,9 @@ impl Report {
         put("probes", json!(probes));
     }
 
-    /// Why properties do not hold, each in a sentence, by property.
+    /// Why properties do not hold, each in a sentence, by property; sets as they are to be written.
     #[must_use]
-    pub fn witnesses(&self) -> Map<String, Value> {
+    pub fn witnesses(&self, written: fn(&NodeSet) -> String) -> Map<String, Value> {
         let pair = |(a, b): &(NodeSet, NodeSet)| (written(a), written(b));
         let mut found = Map::new();
         let mut put = |name: &str, text: String| found.insert(name.to_owned(), json!(text));
@@ -187,6 +187,19 @@ impl Report {
         }
         found
     }
+}
+
+/// The most nodes of a set that are written where people read.
+const WRITTEN_MAX: usize = 16;
+
+/// A set as it is written, long ones cut: `{1,2,5 and 96 more}`.
+#[must_use]
+pub fn shortened(set: &NodeSet) -> String {
+    if set.len() <= WRITTEN_MAX {
+        return written(set);
+    }
+    let first: Vec<_> = set.iter().take(WRITTEN_MAX / 2).map(|node| node.to_string()).collect();
+    format!("{{{} and {} more}}", first.join(","), set.len() - first.len())
 }
 
 fn list(set: &NodeSet) -> Value {

@@ -216,6 +216,36 @@ fn a_terminal_gets_no_more_than_its_width() {
     }
 }
 
+/// Thirty nodes have columns of their own in any terminal, and every word is there.
+#[test]
+fn many_nodes_are_drawn_in_narrow_columns() {
+    let records = runs::ricart_agrawala(30, &[(0, 1), (5, 30)], runs::uneven);
+    let picture = Picture::from_trace("mutex", 30, &records);
+    for width in [60, 80, 100, 200] {
+        let text = picture.unicode(width);
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(width), "{longest:?} columns of {width}");
+        let column_of_last = text.lines().find(|line| line.contains('▶')).unwrap();
+        assert!(column_of_last.contains("receives"), "{text}");
+        assert!(text.matches('◀').count() > 20, "{text}");
+        assert!(width > 100 || text.contains("narrow: a stroke"), "{text}");
+    }
+    let list = picture.unicode(50);
+    assert!(list.contains("a list: 30 nodes"), "{list}");
+}
+
+/// Views are strokes: nothing but bars and heads covers what is below.
+#[test]
+fn views_cover_nothing() {
+    let told = |at, node, event: &str| {
+        step(at, node, Happening::Timer("Views".into()), vec![Outcome::Emit(event.into())])
+    };
+    let records = [1, 2, 3].map(|n| told(u64::from(n), n, "install 2 1,2,3 0/0"));
+    let svg = Picture::from_trace("group", 3, &records).svg(&Style::default()).unwrap();
+    let barrier = svg.lines().find(|line| line.contains("stroke-dasharray=\"7 3\"")).unwrap();
+    assert!(barrier.contains("fill=\"none\""), "{barrier}");
+}
+
 /// As much of XML as the pictures use: elements are closed in order, attributes are quoted, text
 /// has no stray markup and no characters that XML forbids.
 fn assert_well_formed(xml: &str) {

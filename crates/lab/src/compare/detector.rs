@@ -171,7 +171,8 @@ fn row(
     let expected = timeout.map(|timeout| Expected::new(timeout, loss));
     let theory = |formula: &str, value: &dyn Fn(&Expected) -> (f64, f64)| {
         let (value, off) = value(expected.as_ref()?);
-        Some(Theory { formula: formula.to_owned(), low: value - off, high: value + off })
+        let (low, high) = (value - off, value + off);
+        Some(Theory { formula: formula.to_owned(), value: Some(value), low, high })
     };
     let beats = BEATS as f64 * PAIRS;
     let rate = |per_beat: f64| per_beat * HOUR / INTERVAL.in_units();
@@ -245,7 +246,7 @@ impl Row {
                 json!({
                     "measured": figure.measured,
                     "formula": theory.map(|theory| &theory.formula),
-                    "expected": theory.map(middle),
+                    "expected": theory.and_then(|theory| theory.value),
                     "low": theory.map(|theory| theory.low),
                     "high": theory.map(|theory| theory.high),
                     "agrees": figure.agrees(),
@@ -275,14 +276,7 @@ impl Row {
     }
 }
 
-/// What theory expects, without what chance allows for.
-#[must_use]
-pub fn middle(theory: &Theory) -> f64 {
-    f64::midpoint(theory.low, theory.high)
-}
-
-/// Mistakes against the rate of losses. Both axes are logarithmic, so that no losses and no mistakes
-/// are not shown.
+/// Mistakes against the rate of losses.
 #[must_use]
 pub fn chart(rows: &[Row]) -> Chart {
     let series = SETTINGS.iter().map(|(algorithm, option, value)| {
@@ -290,13 +284,14 @@ pub fn chart(rows: &[Row]) -> Chart {
             let setting = format!("--{option} {value}");
             let mine =
                 rows.iter().filter(|row| row.algorithm == *algorithm && row.setting == setting);
-            let points = mine.filter_map(|row| Some((row.loss, pick(row)?)));
-            points.filter(|(loss, value)| *loss > 0.0 && *value > 0.0).collect()
+            mine.filter_map(|row| Some((row.loss, pick(row)?))).collect()
         };
         Series {
             name: format!("{} {value}", algorithm.trim_start_matches("detector/")),
             points: of(&|row| row.mistakes_per_hour.measured),
-            theory: of(&|row| row.mistakes_per_hour.theory.as_ref().map(middle)),
+            theory: of(&|row| {
+                row.mistakes_per_hour.theory.as_ref().and_then(|theory| theory.value)
+            }),
         }
     });
     Chart {
@@ -318,7 +313,8 @@ mod tests {
         for row in &rows {
             assert!(row.agrees(), "{row:?}");
             let Some(theory) = &row.mistakes_per_hour.theory else { continue };
-            let (expected, measured) = (middle(theory), row.mistakes_per_hour.measured);
+            let expected = theory.value.expect("it is computed");
+            let measured = row.mistakes_per_hour.measured;
             let measured = measured.expect("pairs were watched");
             // Where mistakes are frequent, within a few percent.
             if row.loss == 0.3 {

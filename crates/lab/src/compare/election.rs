@@ -244,7 +244,7 @@ pub fn chart(rows: &[Row]) -> Chart {
         Series {
             name: meta.name.trim_start_matches("election/").to_owned(),
             points: of(&|row| Some(row.messages.mean)),
-            theory: of(&|row| row.mean.theory.as_ref().map(|theory| theory.high)),
+            theory: of(&|row| row.mean.theory.as_ref().and_then(|theory| theory.value)),
         }
     });
     Chart {

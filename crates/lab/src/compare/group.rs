@@ -283,7 +283,7 @@ pub fn chart(rows: &[Row]) -> Chart {
         Series {
             name: format!("{short}{lost}"),
             points: of(&|row| row.sendings.measured),
-            theory: of(&|row| row.sendings.theory.as_ref().map(|theory| theory.high)),
+            theory: of(&|row| row.sendings.theory.as_ref().and_then(|theory| theory.value)),
         }
     });
     Chart {

@@ -223,7 +223,7 @@ pub fn chart(rows: &[Row]) -> Chart {
         Series {
             name: meta.name.trim_start_matches("mutex/").to_owned(),
             points: of(&|row| row.heavy.measured),
-            theory: of(&|row| row.heavy.theory.as_ref().map(|theory| theory.high)),
+            theory: of(&|row| row.heavy.theory.as_ref().and_then(|theory| theory.value)),
         }
     });
     Chart {
@@ -231,5 +231,22 @@ pub fn chart(rows: &[Row]) -> Chart {
         x_label: "nodes".to_owned(),
         y_label: "messages per entry".to_owned(),
         series: series.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_where_theory_is_and_not_where_it_still_agrees() {
+        let rows = compare(&[4, 9], &mut |_, _| {}).expect("the sizes make sense");
+        let chart = chart(&rows);
+        let series = |name: &str| chart.series.iter().find(|one| one.name == name);
+        // About 4(K - 1), and K is 5 of 9 in a grid.
+        let maekawa = series("maekawa").expect("it was measured");
+        assert_eq!(maekawa.theory.last(), Some(&(9.0, 16.0)));
+        let naimi = series("naimi-trehel").expect("it was measured");
+        assert_eq!(naimi.theory, [], "only bounds are published of it");
     }
 }

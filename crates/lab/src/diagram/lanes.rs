@@ -3,10 +3,13 @@
 //! A message goes from its sender across to a lane beside its receiver, down the lane as long as
 //! it is under way, and from there to the receiver. So a delay is the length of a lane, and a
 //! message that overtakes another has the shorter one.
+//!
+//! Where there is no room for lanes the columns of the nodes stand close together, and a message is a
+//! stroke from its sender to its receiver, when it leaves and again when it arrives.
 
 use quorate_core::NodeId;
 
-use super::{Picture, What};
+use super::{Arrow, Picture, What};
 
 /// Where everything is.
 #[derive(Clone, Debug)]
@@ -18,11 +21,18 @@ pub(super) struct Lanes {
     /// The last event of each message, by arrow; none if it never ends.
     last: Vec<Option<usize>>,
     pub(super) width: usize,
+    /// There is no room for lanes.
+    pub(super) is_narrow: bool,
 }
+
+/// The most columns between two nodes where there are no lanes.
+const NARROW_GAP_MAX: usize = 3;
+/// Columns that words get before nodes without lanes are drawn farther apart.
+const WORDS_MORE: usize = 22;
 
 impl Lanes {
     /// Lays out at most `width` columns, the first `left` of them for the time. None if there is
-    /// not even room for the nodes.
+    /// no room for lanes.
     pub(super) fn new(picture: &Picture, left: usize, width: usize) -> Option<Self> {
         let gaps = picture.nodes.saturating_sub(1);
         let last = last_events(picture);
@@ -43,7 +53,27 @@ impl Lanes {
             (slot < counts[gap]).then(|| nodes[gap] + 2 + 2 * slot)
         };
         let lanes = slots.iter().enumerate().map(|(arrow, slot)| lane(arrow, *slot)).collect();
-        Some(Self { nodes, lanes, last, width: column })
+        Some(Self { nodes, lanes, last, width: column, is_narrow: false })
+    }
+
+    /// Lays out the nodes without lanes. None if there is no room for them.
+    pub(super) fn narrow(picture: &Picture, left: usize, width: usize) -> Option<Self> {
+        let room = width.checked_sub(left + picture.nodes)?;
+        let spare = room.saturating_sub(WORDS_MORE);
+        let gap = (spare / picture.nodes.max(1)).min(NARROW_GAP_MAX);
+        let nodes: Vec<_> = (0..picture.nodes).map(|i| left + i * (1 + gap)).collect();
+        let width = nodes.last().map_or(left, |last| last + 1);
+        let lanes = vec![None; picture.arrows.len()];
+        Some(Self { nodes, lanes, last: last_events(picture), width, is_narrow: true })
+    }
+
+    /// Where a message goes to when it is sent: its lane, or its receiver.
+    pub(super) fn target(&self, picture: &Picture, arrow: usize) -> Option<usize> {
+        let Arrow { from, to, .. } = picture.arrows[arrow];
+        match self.is_narrow {
+            true => (from != to).then(|| self.node(to)),
+            false => self.lane(picture, arrow),
+        }
     }
 
     pub(super) fn node(&self, node: NodeId) -> usize {

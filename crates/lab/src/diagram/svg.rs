@@ -258,8 +258,8 @@ impl Drawing<'_> {
             }
             let title = escape(&format!("view {view}"));
             self.write(format_args!(
-                "<path d=\"{path}L{last:.1} {bottom:.1}\" stroke=\"{BARRIER}\" stroke-width=\"3\" \
-                 stroke-dasharray=\"7 3\" stroke-linejoin=\"round\" opacity=\"0.8\">\
+                "<path d=\"{path}L{last:.1} {bottom:.1}\" fill=\"none\" stroke=\"{BARRIER}\" \
+                 stroke-width=\"3\" stroke-dasharray=\"7 3\" stroke-linejoin=\"round\" opacity=\"0.8\">\
                  <title>{title}</title></path>"
             ));
             self.write(format_args!(

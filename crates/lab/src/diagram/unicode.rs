@@ -11,23 +11,29 @@ use super::{Change, Event, Mark, Phase, Picture, What, printable, rounded, wrap}
 const LEFT_MIN: usize = 6;
 /// Columns kept for the words.
 const WORDS_MIN: usize = 26;
+/// The same beside nodes without lanes.
+const WORDS_MIN_NARROW: usize = 18;
+/// The most rows for the words of one event.
+const ROWS_MAX: usize = 4;
 const LANE: char = '┊';
 
 pub(super) fn draw(picture: &Picture, width: usize) -> String {
     let times = picture.events.iter().map(|event| time(event).len() + 2);
     let left = times.max().unwrap_or(0).max(LEFT_MIN);
-    let lanes = Lanes::new(picture, left, width.saturating_sub(WORDS_MIN));
+    let lanes = Lanes::new(picture, left, width.saturating_sub(WORDS_MIN))
+        .or_else(|| Lanes::narrow(picture, left, width.saturating_sub(WORDS_MIN_NARROW)));
     let mut drawing = Drawing {
         picture,
         lanes,
         left,
-        width: width.max(left + WORDS_MIN),
+        width: width.max(left + WORDS_MIN_NARROW),
         doing: vec![Doing::Other; picture.nodes],
         under_way: Vec::new(),
         out: String::new(),
     };
     drawing.boot();
     drawing.paragraph(&picture.summary());
+    drawing.note();
     drawing.head();
     let mut before = None;
     for (number, event) in picture.events.iter().enumerate() {
@@ -84,17 +90,45 @@ impl Drawing<'_> {
         }
     }
 
-    fn head(&mut self) {
-        let Some(lanes) = &self.lanes else { return };
-        let mut row: Vec<char> = "time".chars().collect();
-        row.resize(lanes.width, ' ');
-        for (node, column) in lanes.nodes() {
-            for (i, digit) in node.to_string().chars().enumerate() {
-                row.splice((column + i).min(row.len())..(column + i + 1).min(row.len()), [digit]);
+    /// Says so if the columns are not what they usually are.
+    fn note(&mut self) {
+        match &self.lanes {
+            Some(lanes) if lanes.is_narrow => self.paragraph(
+                "narrow: a stroke when a message is sent, another when it arrives; a wider terminal \
+                 shows what is under way",
+            ),
+            Some(_) => {}
+            None => {
+                let (nodes, width) = (self.picture.nodes, self.width);
+                self.paragraph(&format!(
+                    "a list: {nodes} nodes have no columns of their own in a terminal of {width}"
+                ));
             }
         }
-        let row: String = row.into_iter().collect();
-        self.line("", row);
+    }
+
+    /// The numbers of the nodes: side by side, or from top to bottom where they are too close.
+    fn head(&mut self) {
+        let Some(lanes) = &self.lanes else { return };
+        let digits = self.picture.nodes.to_string().len();
+        let columns: Vec<_> = lanes.nodes().collect();
+        let is_upright = columns.windows(2).any(|pair| pair[1].1 - pair[0].1 <= digits);
+        let mut rows = vec![vec![' '; lanes.width]; if is_upright { digits } else { 1 }];
+        for (node, column) in columns {
+            let number = node.to_string();
+            let number = if is_upright { format!("{number:>digits$}") } else { number };
+            for (i, digit) in number.chars().enumerate() {
+                let (row, column) = if is_upright { (i, column) } else { (0, column + i) };
+                match rows[row].get_mut(column) {
+                    Some(place) => *place = digit,
+                    None => rows[row].push(digit),
+                }
+            }
+        }
+        for (i, row) in rows.into_iter().enumerate() {
+            let time = if i == 0 { "time" } else { "" };
+            self.line(time, row.into_iter().collect());
+        }
     }
 
     /// A row between two instants: who does what, and what is under way.
@@ -114,11 +148,19 @@ impl Drawing<'_> {
             What::Lose(arrow) => self.lose(&mut row, number, *arrow),
             What::Mark(mark, _) => self.mark(&mut row, event, *mark),
         }
-        let mut row: String = row.into_iter().collect();
-        row.push_str("  ");
-        row.push_str(&self.words(event));
-        let time = if is_new { time(event) } else { String::new() };
-        self.line(&time, row);
+        let room = self.width.saturating_sub(row.len() + 4);
+        let mut words = wrap(&self.words(event), room);
+        if words.len() > ROWS_MAX {
+            words.truncate(ROWS_MAX);
+            words[ROWS_MAX - 1] += " …";
+        }
+        for (i, words) in words.iter().enumerate() {
+            let row = if i == 0 { row.clone() } else { self.row() };
+            let row: String = row.into_iter().collect();
+            let time = if is_new && i == 0 { time(event) } else { String::new() };
+            let indent = if i == 0 { "  " } else { "    " };
+            self.line(&time, format!("{row}{indent}{words}"));
+        }
     }
 
     fn change(&mut self, node: NodeId, change: Option<Change>) {
@@ -150,7 +192,7 @@ impl Drawing<'_> {
         let Some(lanes) = &self.lanes else { return };
         let own = lanes.node(node);
         let mut targets: Vec<_> =
-            arrows.iter().filter_map(|&arrow| lanes.lane(self.picture, arrow)).collect();
+            arrows.iter().filter_map(|&arrow| lanes.target(self.picture, arrow)).collect();
         targets.sort_unstable();
         let (left, right) = (targets.first().copied(), targets.last().copied());
         let to_left = left.filter(|&lane| lane < own);
@@ -186,6 +228,22 @@ impl Drawing<'_> {
         let is_last = lanes.is_last(self.picture, arrow, number);
         let lane = lanes.lane(self.picture, arrow);
         let from_left = from < node;
+        if lanes.is_narrow {
+            if from != node {
+                let sender = lanes.node(from);
+                let (first, last) = (sender.min(own), sender.max(own));
+                for column in &mut row[first + 1..last] {
+                    *column = crossing(*column);
+                }
+                row[sender] = match (row[sender], from_left) {
+                    ('│', true) => '├',
+                    ('│', false) => '┤',
+                    (bar, _) => bar,
+                };
+                row[own] = if from_left { '▶' } else { '◀' };
+            }
+            return;
+        }
         let start = match lane {
             Some(lane) => lane,
             None if from == node => return,
@@ -219,8 +277,9 @@ impl Drawing<'_> {
 
     fn lose(&mut self, row: &mut [char], number: usize, arrow: usize) {
         let Some(lanes) = &self.lanes else { return };
-        if let Some(lane) = lanes.lane(self.picture, arrow) {
-            row[lane] = '✗';
+        let receiver = lanes.is_narrow.then(|| lanes.node(self.picture.arrows[arrow].to));
+        if let Some(place) = lanes.lane(self.picture, arrow).or(receiver) {
+            row[place] = '✗';
         }
         let is_last = lanes.is_last(self.picture, arrow, number);
         self.finish(arrow, is_last);
@@ -293,8 +352,10 @@ impl Drawing<'_> {
         if self.picture.events.iter().any(has_loss) {
             signs.push("✗ lost or crashed");
         }
-        signs.push("┊ under way");
-        self.line("", signs.join("   "));
+        if self.lanes.as_ref().is_some_and(|lanes| !lanes.is_narrow) {
+            signs.push("┊ under way");
+        }
+        self.paragraph(&signs.join(" · "));
         let verdict = match &self.picture.violation {
             Some(fault) => format!("✗ {fault}"),
             None => "no violation".to_string(),

@@ -148,7 +148,11 @@ impl Layout {
             Structure::Plane(plane) if plane.order() == 2 && plane.is_whole() => {
                 vec![fano_line(set, &self.places)]
             }
-            Structure::Plane(plane) if plane.order() > 1 => vec![open(nodes)],
+            // Lines of larger planes are not straight in any drawing: a way along them would run under
+            // nodes that are not on it.
+            Structure::Plane(plane) if plane.order() > 1 => {
+                nodes.into_iter().map(|i| open(vec![i])).collect()
+            }
             Structure::Wall(_) => vec![open(nodes)],
             _ if nodes.len() > 2 => vec![Trail { nodes, form: Form::Closed }],
             _ => vec![open(nodes)],
@@ -169,13 +173,20 @@ fn fano_line(set: &NodeSet, places: &[Place]) -> Trail {
 
 /// Up to three quorums: that of node 1, and others that share as few nodes with it as can be. Of a
 /// tree, the third one does without the root.
+///
+/// A node that is in no quorum asks one and itself: that is no quorum to be shown.
 pub(super) fn shown(system: &System) -> Vec<Shown> {
     let Ok(assignment) = system.assignment() else { return Vec::new() };
+    let listed = system.quorums().ok().filter(|list| list.sets().len() <= LISTED_MAX);
+    let is_quorum = |set: &NodeSet| listed.as_ref().is_none_or(|list| list.sets().contains(set));
+    let own = assignment.iter().filter(|(_, set)| is_quorum(set));
+    let own = own.map(|(node, set)| (format!("quorum of node {node}"), set.clone()));
+    let mut candidates: Vec<(String, NodeSet)> = own.collect();
+    // Where nodes differ, quorums that nobody asks are worth seeing, too.
+    if let (true, Some(list)) = (has_odd_nodes(system), &listed) {
+        candidates.extend(list.sets().iter().map(|set| ("quorum".to_owned(), set.clone())));
+    }
     let mut shown: Vec<Shown> = Vec::new();
-    let own = |node: NodeId, set: &NodeSet| Shown {
-        text: format!("quorum of node {node}"),
-        set: set.clone(),
-    };
     for count in 0..3 {
         if let (2, Structure::Tree(tree)) = (count, system.structure()) {
             shown.extend(tree.without_root().map(|set| {
@@ -187,11 +198,33 @@ pub(super) fn shown(system: &System) -> Vec<Shown> {
         let shares = |set: &NodeSet| -> usize {
             shown.iter().map(|other| other.set.intersection(set).len()).sum()
         };
-        let new = assignment.iter().filter(|(_, set)| shown.iter().all(|old| old.set != **set));
-        let Some((node, set)) = new.min_by_key(|(node, set)| (shares(set), node.index())) else {
-            break;
-        };
-        shown.push(own(node, set));
+        let new = candidates.iter().filter(|(_, set)| shown.iter().all(|old| old.set != *set));
+        // Of those that share as little, the largest one, where nodes differ.
+        let size = |set: &NodeSet| if has_odd_nodes(system) { set.len() } else { 0 };
+        let rank = |set: &NodeSet| if count == 0 { 0 } else { usize::MAX - size(set) };
+        let best = new.min_by_key(|(_, set)| (shares(set), rank(set)));
+        let Some((text, set)) = best else { break };
+        shown.push(Shown { text: text.clone(), set: set.clone() });
     }
     shown
+}
+
+/// With more quorums than this they are not compared one by one.
+const LISTED_MAX: usize = 20_000;
+
+/// Are there nodes that count more than others, or in no quorum at all?
+fn has_odd_nodes(system: &System) -> bool {
+    match system.structure() {
+        Structure::Votes(votes) => votes.weights().windows(2).any(|pair| pair[0] != pair[1]),
+        Structure::Listed(_) => true,
+        _ => false,
+    }
+}
+
+/// What nodes weigh, by position, where they do not weigh the same.
+pub(super) fn weights(system: &System) -> Option<&[u32]> {
+    match system.structure() {
+        Structure::Votes(votes) if system.kind().name() == "weighted" => Some(votes.weights()),
+        _ => None,
+    }
 }

@@ -4,10 +4,10 @@ use std::f64::consts::TAU;
 use std::fmt::Write;
 
 use quorate_core::NodeId;
-use quorate_quorum::{Structure, written};
+use quorate_quorum::Structure;
 
-use super::Report;
-use super::layout::{Form, Layout, Place, Shown, Trail, shown};
+use super::layout::{Form, Layout, Place, Shown, Trail, shown, weights};
+use super::{Report, shortened};
 
 /// The most nodes that are drawn.
 const NODES_MAX: usize = 400;
@@ -115,7 +115,7 @@ impl Drawing<'_> {
             _ => format!(" · survives {f} crashes"),
         });
         let failure =
-            format!(" · unavailable {:.2e} at p = {}", found.failure.value(), self.report.p);
+            format!(" · available {:.6} at p = {}", 1.0 - found.failure.value(), self.report.p);
         [
             format!("{count} of {sizes} · {load}"),
             format!("{survives}{failure}").replacen(" · ", "", 1),
@@ -214,12 +214,28 @@ impl Drawing<'_> {
              font-weight=\"600\" fill=\"{colour}\">{node}</text>",
             y + size * 0.36
         );
+        if let Some(weight) = weights(&self.report.system).and_then(|weights| weights.get(i)) {
+            let _ = writeln!(
+                out,
+                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{:.1}\" fill=\"#52606D\">×{weight}\
+                 </text>",
+                x + radius * 0.85,
+                y - radius * 0.7,
+                radius * 0.7
+            );
+        }
     }
 
     fn legend(&self, out: &mut String, top: f64, chars_max: usize) {
         for (index, Shown { text, set }) in self.shown.iter().enumerate() {
             let y = top + 20.0 * index as f64;
-            let mut line = format!("{text}: {}", written(set));
+            let mut line = format!("{text}: {}", shortened(set));
+            if let (Some(weights), Structure::Votes(votes)) =
+                (weights(&self.report.system), self.report.system.structure())
+            {
+                let weight: u32 = set.iter().filter_map(|node| weights.get(node.index())).sum();
+                line += &format!(", weighs {weight}, {} needed", votes.need());
+            }
             if line.chars().count() > chars_max {
                 line = format!("{text}: {} nodes", set.len());
             }
@@ -262,6 +278,19 @@ mod tests {
     fn drawn(name: &str, nodes: usize) -> Result<String, String> {
         let system = System::new(name.parse().unwrap(), nodes).unwrap();
         svg(&Report::new(system, 0.1, 1).unwrap())
+    }
+
+    /// The system of one node has one quorum, whoever asks; and of a weighted one the quorum without
+    /// the heavy node is shown.
+    #[test]
+    fn only_quorums_are_shown_and_weights_are() {
+        let singleton = drawn("singleton", 5).unwrap();
+        assert!(singleton.contains(": {1}<") && !singleton.contains("{1,2}"), "{singleton}");
+        let weighted = drawn("weighted:3,1,1,1,1", 5).unwrap();
+        assert!(weighted.contains(": {2,3,4,5}, weighs 4, 4 needed<"), "{weighted}");
+        assert!(weighted.contains(">×3</text>"), "{weighted}");
+        let custom = drawn("custom:1,2,5;2,3,5;1,3,5", 5).unwrap();
+        assert!(!custom.contains("{1,2,4,5}"), "{custom}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Quorum systems on the terminal.
 
 use quorate_core::NodeId;
-use quorate_quorum::{Structure, System, Tree, written};
+use quorate_quorum::{Structure, System, Tree};
 
-use super::layout::{Shown, shown};
+use super::layout::{Shown, shown, weights};
+use super::shortened;
 
 /// The most nodes that are drawn.
 const NODES_MAX: usize = 400;
@@ -40,6 +41,10 @@ pub fn unicode(system: &System) -> Result<String, String> {
         }
     };
     lines.extend(cells.legend());
+    if let Some(weights) = weights(system) {
+        let weights: Vec<_> = weights.iter().map(ToString::to_string).collect();
+        lines.push(format!("  weights: {}", weights.join(",")));
+    }
     let lines: Vec<_> = lines.iter().map(|line| line.trim_end()).collect();
     Ok(lines.join("\n"))
 }
@@ -147,7 +152,7 @@ impl Cells {
     fn legend(&self) -> Vec<String> {
         let mut lines = vec![String::new()];
         for (shown, mark) in self.shown.iter().zip(&MARKS[1..]) {
-            lines.push(format!("  {mark} {}: {}", shown.text, written(&shown.set)));
+            lines.push(format!("  {mark} {}: {}", shown.text, shortened(&shown.set)));
         }
         if self.shown.len() > 1 {
             lines.push(format!("  {} both", MARKS[3]));
