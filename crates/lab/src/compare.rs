@@ -92,6 +92,12 @@ fn held(report: &Report, property: &str) -> bool {
     verdict.is_some_and(|(_, verdict)| *verdict == Verdict::Holds)
 }
 
+/// Does everything hold that is claimed? What has not come when the time of a comparison is over never
+/// will.
+fn holds(report: &Report) -> bool {
+    report.holds() && report.unfinished().next().is_none()
+}
+
 /// Was this property violated? What has not come when the time of a comparison is over never will.
 fn violated(report: &Report, property: &str) -> bool {
     let broken = report.violations().map(|(_, violation)| violation.property);

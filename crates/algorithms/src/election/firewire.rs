@@ -40,8 +40,9 @@
 //! | `epoch` | which bus reset it is; the standard's resets need no number, they take over the wire |
 //!
 //! # Safety
-//! `uniqueness`: over every cable exactly one YOU_ARE_MY_CHILD goes, so that all nodes but one get
-//! a parent. A root has heard of its epoch from everybody, and so nobody leads in an older one.
+//! `succession`: over every cable exactly one YOU_ARE_MY_CHILD goes, so that all nodes but one get
+//! a parent. A root has heard of its epoch from everybody, and so nobody leads in an older one. A bus
+//! that falls apart has a root in every part until it is mended, so `uniqueness` is not promised.
 //! `agreement`: there is only one root to announce.
 //!
 //! # Liveness
@@ -116,7 +117,7 @@ impl Algorithm for FireWire {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce, best_leads: false, unique: true }
+        Promise { everyone_told: config.announce, best_leads: false, unique: false }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

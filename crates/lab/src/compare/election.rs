@@ -158,7 +158,7 @@ fn row(meta: &'static Meta, spec: &Spec) -> Result<Row, BadInput> {
         best_crash: crash(&|best, _| best)?,
         initiator_crash: crash(&|_, initiator| initiator)?,
         loss: broken(&lossy.collect::<Result<Vec<_>, _>>()?),
-        holds: plain.iter().all(|one| one.holds),
+        holds: plain.iter().all(|one| super::holds(&one.report)),
     })
 }
 
@@ -192,7 +192,9 @@ fn best(spec: &Spec) -> Result<u32, BadInput> {
 fn broken(runs: &[Run<Figures>]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for (property, verdict) in runs.iter().flat_map(|run| &run.report.verdicts) {
-        if matches!(verdict, Verdict::Violated(..)) && !words.contains(property) {
+        if matches!(verdict, Verdict::Violated(..) | Verdict::Unfinished)
+            && !words.contains(property)
+        {
             words.push(property);
         }
     }

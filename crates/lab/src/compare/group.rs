@@ -195,7 +195,7 @@ fn row(meta: &'static Meta, variant: &Variant, nodes: usize, loss: f64) -> Resul
         },
         latency: mean(&|figures| figures.latency.mean),
         buffer_max: most(&|figures| Some(figures.buffer_max as f64)).unwrap_or_default(),
-        holds: runs.iter().all(|run| run.holds && run.report.unfinished().next().is_none()),
+        holds: runs.iter().all(|run| super::holds(&run.report)),
     })
 }
 

@@ -160,7 +160,7 @@ fn row(meta: &'static Meta, nodes: usize) -> Result<Row, BadInput> {
             .max()
             .unwrap_or(Tried::Survives),
         live: promise(&Spec::new(meta.name, nodes))?.live,
-        holds: light.holds && heavy.holds,
+        holds: super::holds(&light.report) && super::holds(&heavy.report),
     })
 }
 

@@ -256,7 +256,7 @@ fn a_detector_that_is_late_can_make_two_roots_for_a_while() {
     let plan = Plan { crashes: 1, recoveries: 1, ..Plan::default() };
     assert_eq!(
         named("path", 2, config).started_by(&[1]).plan(plan).violation(),
-        ("uniqueness", 11)
+        ("succession", 11)
     );
 }
 
@@ -266,7 +266,7 @@ fn mistakes_are_caught_in_the_fewest_steps() {
         named("path", 3, config).started_by(starters).catch(mistake)
     };
     let woken = Config { silent: false, ..BY_ID };
-    assert_eq!(catch("EarlyRoot", BY_COIN, &[1, 2, 3]), ("uniqueness", 7));
-    assert_eq!(catch("BothWin", BY_ID, &[1, 2, 3]), ("uniqueness", 11));
-    assert_eq!(catch("AnyEpoch", woken, &[1, 3]), ("uniqueness", 14));
+    assert_eq!(catch("EarlyRoot", BY_COIN, &[1, 2, 3]), ("succession", 7));
+    assert_eq!(catch("BothWin", BY_ID, &[1, 2, 3]), ("succession", 11));
+    assert_eq!(catch("AnyEpoch", woken, &[1, 3]), ("succession", 14));
 }
