@@ -49,6 +49,8 @@ pub enum Verdict {
     Holds,
     /// It did not hold; the first time that this was seen.
     Violated(Time, Violation),
+    /// It did not hold in so far as something was still owed when the run was cut.
+    Open(Time, Violation),
     /// The algorithm does not claim it.
     NotClaimed,
 }
@@ -60,6 +62,7 @@ impl Verdict {
         match self {
             Self::Holds => "ok",
             Self::Violated(..) => "violated",
+            Self::Open(..) => "open",
             Self::NotClaimed => "not claimed",
         }
     }
@@ -73,17 +76,25 @@ impl Report {
         noted.map_or_else(Tally::default, |(_, tally)| *tally)
     }
 
-    /// Do all claimed properties hold?
+    /// Do all claimed properties hold, and is nothing owed any more?
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.violations().next().is_none()
+        self.violations().chain(self.open()).next().is_none()
+    }
+
+    /// What was still owed when the run was cut.
+    pub fn open(&self) -> impl Iterator<Item = (Time, &Violation)> {
+        self.verdicts.iter().filter_map(|(_, verdict)| match verdict {
+            Verdict::Open(at, violation) => Some((*at, violation)),
+            Verdict::Holds | Verdict::Violated(..) | Verdict::NotClaimed => None,
+        })
     }
 
     /// What did not hold, and since when.
     pub fn violations(&self) -> impl Iterator<Item = (Time, &Violation)> {
         self.verdicts.iter().filter_map(|(_, verdict)| match verdict {
             Verdict::Violated(at, violation) => Some((*at, violation)),
-            Verdict::Holds | Verdict::NotClaimed => None,
+            Verdict::Holds | Verdict::Open(..) | Verdict::NotClaimed => None,
         })
     }
 }

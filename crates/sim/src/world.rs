@@ -444,7 +444,14 @@ where
             }),
             Ok(()) => None,
         };
+        let cut = self.pace != Pace::Quiet && !owed.is_empty();
+        let mut open = None;
         if let Some(violation) = judged {
+            let broken = |property| {
+                let known = S::Monitor::PROPERTIES.iter().zip(&self.violations);
+                known.into_iter().any(|(&name, broken)| name == property && broken.is_some())
+            };
+            open = Some(violation.property).filter(|property| cut && !broken(*property));
             self.begin_record(at, || Happening::Settle);
             self.violated(violation);
             self.end_record();
@@ -452,6 +459,7 @@ where
         let properties = S::Monitor::PROPERTIES.iter().zip(self.violations);
         let verdicts = properties.map(|(&property, violation)| {
             let verdict = match violation {
+                Some((at, violation)) if open == Some(property) => Verdict::Open(at, violation),
                 Some((at, violation)) => Verdict::Violated(at, violation),
                 None if self.monitor.claims(property) => Verdict::Holds,
                 None => Verdict::NotClaimed,

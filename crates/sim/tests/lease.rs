@@ -133,7 +133,10 @@ fn is_safe(faults: &Faults) -> bool {
     let mut world = World::new(&system, Nobody, (), &network, faults, 1);
     world.run_to_rest();
     let (report, ()) = world.finish();
-    !report.verdicts.iter().any(|(_, verdict)| matches!(verdict, Verdict::Violated(..)))
+    !report
+        .verdicts
+        .iter()
+        .any(|(_, verdict)| matches!(verdict, Verdict::Violated(..) | Verdict::Open(..)))
 }
 
 fn at(tenths: u64) -> Time {

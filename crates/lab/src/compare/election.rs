@@ -192,7 +192,8 @@ fn best(spec: &Spec) -> Result<u32, BadInput> {
 fn broken(runs: &[Run<Figures>]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for (property, verdict) in runs.iter().flat_map(|run| &run.report.verdicts) {
-        if matches!(verdict, Verdict::Violated(..)) && !words.contains(property) {
+        if matches!(verdict, Verdict::Violated(..) | Verdict::Open(..)) && !words.contains(property)
+        {
             words.push(property);
         }
     }
