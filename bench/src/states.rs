@@ -85,8 +85,10 @@ fn line(meta: &Meta) -> String {
             }
         });
     }
-    let done = exhaust(&spec.given(given), &plan, &mut |_| {}).expect("the arguments make sense");
-    let result = done.json["result"].as_str().unwrap_or_default();
+    let spec = spec.given(given);
+    let done = exhaust(&spec, &plan, &mut |_| true).expect("the arguments make sense");
+    let json = done.json(&spec);
+    let result = json["result"].as_str().unwrap_or_default();
     let (states, depth) = (grouped(done.report.states), done.report.depth);
     format!(
         "| `{}` | {channels} | {} | {states} | {depth} | {result} |",

@@ -84,23 +84,41 @@ use world::{Move, World};
 /// Explores everything that the plan allows. Tells `progress` now and then how far it has come.
 ///
 /// # Panics
-/// If a protocol breaks its contract: its own invariants, a refusal with effects, a message to a
-/// node that is not a neighbour, a claim that a message is outdated which is not. If the plan allows
-/// more than 255 faults of a kind.
+/// As [`check_while`].
 pub fn check<S: System, W: Workload<CommandOf<S>, EventOf<S>>>(
     system: &S,
     users: &W,
     plan: &Plan,
     progress: &mut dyn FnMut(&Progress),
 ) -> Report {
+    let mut go_on = |now: &Progress| {
+        progress(now);
+        true
+    };
+    check_while(system, users, plan, &mut go_on)
+}
+
+/// Explores what the plan allows as long as `go_on`, asked now and then, says so; what was explored
+/// until then is reported as [`Outcome::Bounded`].
+///
+/// # Panics
+/// If a protocol breaks its contract: its own invariants, a refusal with effects, a message to a
+/// node that is not a neighbour, a claim that a message is outdated which is not. If the plan allows
+/// more than 255 faults of a kind.
+pub fn check_while<S: System, W: Workload<CommandOf<S>, EventOf<S>>>(
+    system: &S,
+    users: &W,
+    plan: &Plan,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Report {
     let boot = |me, life, kept: &_| system.boot(me, life, kept);
     let (topology, listens) = (system.topology(), system.traits().listens);
     let setting = Setting { topology, listens, boot: &boot };
-    explore(pieces::world(setting, users.clone(), system.monitor(), plan), progress)
+    explore(pieces::world(setting, users.clone(), system.monitor(), plan), go_on)
 }
 
 /// Explores a world of which nothing is known yet.
-fn explore(mut world: World<'_>, progress: &mut dyn FnMut(&Progress)) -> Report {
+fn explore(mut world: World<'_>, go_on: &mut dyn FnMut(&Progress) -> bool) -> Report {
     let beginnings = match beginnings::all(&mut world) {
         Ok(beginnings) => beginnings,
         Err((moves, violation)) => {
@@ -109,14 +127,15 @@ fn explore(mut world: World<'_>, progress: &mut dyn FnMut(&Progress)) -> Report 
             replay.run(&moves, moves.len());
             let trace = replay.broken(&violation);
             let outcome = Outcome::Violated(Counterexample { violation, trace });
-            return Report { states: 0, transitions: 0, depth: 0, outcome };
+            return Report { states: 0, transitions: 0, depth: 0, frontier: 0, outcome };
         }
     };
     // Links cost memory and are seldom needed; if they are, that shows early.
     for with_links in [false, true] {
         let mut search = Search::new(&mut world, with_links);
-        let verdict = search.run(&beginnings, progress);
-        let (visited, transitions, depth) = (search.visited, search.transitions, search.depth);
+        let verdict = search.run(&beginnings, go_on);
+        let (transitions, depth, frontier) = (search.transitions, search.depth, search.frontier);
+        let visited = search.visited;
         if let Verdict::LinksNeeded = verdict {
             continue;
         }
@@ -124,7 +143,7 @@ fn explore(mut world: World<'_>, progress: &mut dyn FnMut(&Progress)) -> Report 
             reduce::verify(&mut world);
         }
         let outcome = outcome(&world, &beginnings, verdict, &visited);
-        return Report { states: visited.len() as u64, transitions, depth, outcome };
+        return Report { states: visited.len() as u64, transitions, depth, frontier, outcome };
     }
     unreachable!("a search with links does not need them")
 }

@@ -24,6 +24,9 @@ pub struct Report {
     pub transitions: u64,
     /// How many steps the farthest state lies from the beginning.
     pub depth: u32,
+    /// How many states are known whose steps were not tried; none unless the search was given up.
+    /// Then all runs of up to `depth` steps were tried.
+    pub frontier: u64,
     /// Whether all is well.
     pub outcome: Outcome,
 }
@@ -40,7 +43,8 @@ pub enum Outcome {
     /// A run after which much may happen, but never again what is owed to somebody: no continuation
     /// without further crashes and losses pays the debt.
     Starvation(Counterexample),
-    /// There are more states than the plan allows; nothing was found in those explored.
+    /// There are more states than the plan allows, or the search was stopped; nothing was found in
+    /// those explored.
     Bounded,
 }
 

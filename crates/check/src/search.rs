@@ -18,7 +18,7 @@ const NODES_MAX: usize = 64;
 pub(crate) enum Verdict {
     /// Nothing was found.
     Holds,
-    /// There are too many states.
+    /// There are too many states, or it was stopped.
     Bounded,
     /// This step out of this state breaks a property.
     Broken(u32, Move, u32),
@@ -39,6 +39,8 @@ pub(crate) struct Search<'s, 'w> {
     links: Option<Links>,
     pub(crate) transitions: u64,
     pub(crate) depth: u32,
+    /// How many states are known whose steps were not tried, where the search was given up.
+    pub(crate) frontier: u64,
 }
 
 impl<'s, 'w> Search<'s, 'w> {
@@ -52,6 +54,7 @@ impl<'s, 'w> Search<'s, 'w> {
             links: with_links.then(Links::default),
             transitions: 0,
             depth: 0,
+            frontier: 0,
         }
     }
 
@@ -59,7 +62,7 @@ impl<'s, 'w> Search<'s, 'w> {
     pub(crate) fn run(
         &mut self,
         beginnings: &[Beginning],
-        progress: &mut dyn FnMut(&Progress),
+        go_on: &mut dyn FnMut(&Progress) -> bool,
     ) -> Verdict {
         for beginning in beginnings {
             self.transitions += 1;
@@ -69,7 +72,7 @@ impl<'s, 'w> Search<'s, 'w> {
             let states = self.visited.len();
             std::mem::swap(&mut self.level, &mut self.next);
             self.next.clear();
-            if let Some(verdict) = self.run_level(states, progress) {
+            if let Some(verdict) = self.run_level(states, go_on) {
                 return verdict;
             }
             self.depth += u32::from(self.next.len() > 0);
@@ -78,7 +81,11 @@ impl<'s, 'w> Search<'s, 'w> {
     }
 
     /// Expands the level whose states end before number `end`.
-    fn run_level(&mut self, end: usize, progress: &mut dyn FnMut(&Progress)) -> Option<Verdict> {
+    fn run_level(
+        &mut self,
+        end: usize,
+        go_on: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Option<Verdict> {
         let count = self.level.len();
         for start in (0..count).step_by(BATCH) {
             let places = start..count.min(start + BATCH);
@@ -93,12 +100,20 @@ impl<'s, 'w> Search<'s, 'w> {
                 let expansions = &by_thread[thread];
                 let state = (end - count + place) as u32;
                 let verdict = self.take_over(state, place, expansions, &expansions.each[number]);
+                if let Some(Verdict::Bounded) = verdict {
+                    self.frontier = (count - place + self.next.len()) as u64;
+                }
                 if verdict.is_some() {
                     return verdict;
                 }
             }
             let frontier = (count - places.end + self.next.len()) as u64;
-            progress(&Progress { states: self.visited.len() as u64, depth: self.depth, frontier });
+            let states = self.visited.len() as u64;
+            // Whoever has tried everything is done, whatever it is told.
+            if !go_on(&Progress { states, depth: self.depth, frontier }) && frontier > 0 {
+                self.frontier = frontier;
+                return Some(Verdict::Bounded);
+            }
         }
         None
     }

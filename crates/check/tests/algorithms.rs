@@ -22,7 +22,7 @@ fn bully(plan: &Plan) -> Report {
 }
 
 fn holds(states: u64, transitions: u64, depth: u32) -> Report {
-    Report { states, transitions, depth, outcome: Outcome::Holds }
+    Report { states, transitions, depth, frontier: 0, outcome: Outcome::Holds }
 }
 
 fn last_words(found: &Counterexample) -> String {

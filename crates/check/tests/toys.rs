@@ -1,7 +1,7 @@
 //! Toy protocols, each made for one thing that the checker can do.
 
 use quorate_check::{
-    Counterexample, Discards, Network, Outcome, Plan, Reduction, Report, Timers, check,
+    Counterexample, Discards, Network, Outcome, Plan, Reduction, Report, Timers, check, check_while,
 };
 use quorate_core::trace::{Happening, Outcome as Effect};
 use quorate_core::{
@@ -380,6 +380,20 @@ fn timers_of_a_synchronous_system_wait_for_messages() {
 fn a_search_stops_at_its_bound() {
     let report = play(Game::Echo, NOTHING, Plan { states_max: 2, ..Plan::default() });
     assert_eq!(report.outcome, Outcome::Bounded);
+    assert!(report.frontier > 0);
+}
+
+#[test]
+fn a_search_stops_when_it_is_told_to() {
+    let scene = Scene::<Player>::new(Topology::complete(2), NOTHING, Game::Echo);
+    let all = check(&scene, &Once(true), &Plan::default(), &mut |_| {});
+    let mut asked = 0;
+    let report = check_while(&scene, &Once(true), &Plan::default(), &mut |_| {
+        asked += 1;
+        false
+    });
+    assert_eq!((asked, report.outcome), (1, Outcome::Bounded));
+    assert!(report.frontier > 0 && report.states < all.states);
 }
 
 #[test]

@@ -1,20 +1,21 @@
 //! What can be typed.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{
-    Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, Parser, Subcommand, ValueEnum,
-};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, Parser, Subcommand};
 use quorate_check::{Discards, Start, Timers};
-use quorate_core::OptionSpec;
+use quorate_core::{Meta, OptionSpec};
 use quorate_lab::{
     About, BadInput, ChannelSpec, DISCARDS, FileOf, STARTS, Spec, TIMERS, TopologySpec, arguments,
     known, read,
 };
+
+use crate::limits::LimitArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,12 +26,12 @@ Examples:
   quorate sim group/nack-multicast --loss 0.1             multicast over a bad network
   quorate net mutex/central --over views --crash 2@50     run it over real sockets
   quorate check mutex/ricart-agrawala --requests 2        try every interleaving
-  quorate check election/bully --svg two-leaders.svg      draw the counterexample
+  quorate check election/bully --timers anytime --draw    draw the counterexample
   quorate quorum compare --nodes 13                       quorum systems side by side
   quorate net mutex/raymond --over views --crash 1@20     the same over real sockets
   quorate new my-protocol                                 a crate with a protocol of your own
 
-Exit codes: 0 all holds, 1 something was violated, 2 bad input.";
+Exit codes: 0 all holds, 1 something was violated, 2 bad input, 3 given up before the end.";
 
 const SIM_EXAMPLES: &str = "\
 Examples:
@@ -48,18 +49,20 @@ Examples:
   quorate sim group/nack-multicast --heartbeat off --stop 0 --loss 0.1
 
 Times are in units of 1 ms unless they end in ns, us, ms or s. Nodes are numbered from 1.
-An algorithm's own options are listed by: quorate algorithms FAMILY/NAME";
+An algorithm's own options are listed by: quorate sim --help FAMILY/NAME";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
   quorate check mutex/ricart-agrawala --nodes 3 --requests 2
-  quorate check election/bully --crashes 1 --svg two-leaders.svg
-  quorate check election/bully --crashes 1 --timers quiet
+  quorate check election/bully --crashes 1
+  quorate check election/bully --crashes 1 --timers anytime --svg two-leaders.svg
   quorate check mutex/central --over views --crashes 1 --timers quiet
+  quorate check mutex/lamport --nodes 4 --time 60s --memory 4G
   quorate check election/chang-roberts --nodes 5 --criterion lowest --start step
-  quorate check group/nack-multicast --senders 1 --losses 1 --timers quiet
+  quorate check group/nack-multicast --senders 1 --losses 1
 
-Waiting times are ignored: whatever can happen may happen next.";
+Waiting times are ignored: whatever can happen may happen next. A check that gives up (--max-states,
+--time, --memory, Ctrl-C) says what it has covered, and its exit code is 3.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -108,6 +111,12 @@ pub(crate) enum Task {
     /// Measure all algorithms of a family side by side, next to what is published
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
+    /// Simulate an algorithm at every combination of what is varied
+    #[command(after_help = crate::sweep::EXAMPLES)]
+    Sweep(crate::sweep::SweepArguments),
+    /// Make a trace of what another system has logged
+    #[command(after_help = crate::import::EXAMPLES)]
+    Import(crate::import::ImportArguments),
     /// Build, verify and measure quorum systems
     #[command(after_help = crate::quorum::EXAMPLES)]
     Quorum(Box<crate::quorum::QuorumArguments>),
@@ -159,7 +168,7 @@ pub(crate) struct SceneArguments {
 }
 
 /// Where a run is written and drawn.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct FileArguments {
     /// Write every step as a line of JSON
     #[arg(long, value_name = "FILE")]
@@ -170,6 +179,9 @@ pub(crate) struct FileArguments {
     /// Draw the run here
     #[arg(long, conflicts_with = "json")]
     pub(crate) draw: bool,
+    /// Write the run as a log with vector clocks, which ShiViz shows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) shiviz: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -218,15 +230,24 @@ pub(crate) struct SimArguments {
     /// To persist something takes so long; a crash meanwhile loses or tears it [default: 0]
     #[arg(long, value_name = "TIME")]
     pub(crate) disk_write: Option<String>,
-    /// A failure detector tells of crashes after so long [default: none; 3 over views]
+    /// A failure detector tells of crashes after so long, or off [default: 3 where the algorithm
+    /// listens to one]
     #[arg(long, value_name = "TIME")]
     pub(crate) detect: Option<String>,
     /// Stop at this time [default: when nothing happens any more; 1000 for detectors]
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Run with so many seeds, and print means
-    #[arg(long, value_name = "K", conflicts_with_all = ["trace", "svg", "draw"])]
+    /// Run with so many seeds, on all cores, and print means and quantiles
+    #[arg(long, value_name = "K", conflicts_with_all = ["trace", "svg", "draw", "shiviz"])]
     pub(crate) runs: Option<u32>,
+    /// Write the figures of each of the runs as a line of comma-separated values
+    #[arg(long, value_name = "FILE", requires = "runs")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Run it although it takes hours
+    #[arg(long)]
+    pub(crate) long: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArguments,
 }
 
 #[derive(Args, Debug)]
@@ -234,9 +255,9 @@ pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) scene: SceneArguments,
     /// When timers may run out: at any time (nothing is known of delays), or only when no message
-    /// is under way (delays are bounded)
-    #[arg(long, value_parser = one_of(&TIMERS), default_value = "anytime")]
-    pub(crate) timers: Timers,
+    /// is under way (delays are bounded) [default: quiet where the algorithm needs a bound]
+    #[arg(long, value_parser = one_of(&TIMERS))]
+    pub(crate) timers: Option<Timers>,
     /// How nodes come up: all at once; in a step of their own; or all, and all users have wished
     #[arg(long, value_parser = one_of(&STARTS), default_value = "at-once")]
     pub(crate) start: Start,
@@ -250,7 +271,6 @@ pub(crate) struct CheckArguments {
     /// How many nodes may crash
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) crashes: u32,
-
     /// Who may crash, if not everybody: node numbers
     #[arg(long, value_name = "NODE,...", value_delimiter = ',')]
     pub(crate) mortal: Vec<u32>,
@@ -269,13 +289,15 @@ pub(crate) struct CheckArguments {
     /// How many threads explore [default: as many as there are cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArguments,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArguments {
-    /// The family
-    #[arg(value_enum)]
-    pub(crate) family: FamilyName,
+    /// The family, or faults: what loss and crashes do to mutual exclusion, bare, over reliable
+    /// links, in views
+    pub(crate) family: String,
     /// Mutex, election, group: how many nodes, one size after the other [default: 4,16,64]
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     pub(crate) nodes: Vec<usize>,
@@ -295,16 +317,6 @@ pub(crate) struct CompareArguments {
     /// Faults: print the table as a document
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum FamilyName {
-    Mutex,
-    Election,
-    Detector,
-    Group,
-    /// What loss and crashes do to mutual exclusion: bare, over reliable links, in views
-    Faults,
 }
 
 #[derive(Args, Debug)]
@@ -330,6 +342,9 @@ pub(crate) struct ReplayArguments {
     /// Draw the run here
     #[arg(long, conflicts_with = "json")]
     pub(crate) draw: bool,
+    /// Write the run as a log with vector clocks, which ShiViz shows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) shiviz: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -366,11 +381,8 @@ where
 
 /// The command line, with the arguments of the families and the options of the algorithm that is
 /// named on it.
-pub(crate) fn command() -> Command {
-    let typed: Vec<String> = std::env::args().collect();
-    // Another algorithm may stand behind --tree-from.
-    let mut pairs = typed.windows(2).filter(|pair| pair[0] != "--tree-from");
-    let named = pairs.find_map(|pair| known(&pair[1]));
+pub(crate) fn command(typed: &[OsString]) -> Command {
+    let named = named(typed);
     let mut command = crate::net::in_help(Cli::command());
     for (task, simulated) in [("sim", true), ("net", true), ("check", false)] {
         let families = arguments().filter(|(_, about)| simulated || !about.simulated);
@@ -381,6 +393,19 @@ pub(crate) fn command() -> Command {
         command = command.mut_subcommand(task, |task| task.args(arguments));
     }
     command
+}
+
+/// The algorithm that is named; another one may stand behind --tree-from.
+pub(crate) fn named(typed: &[OsString]) -> Option<&'static Meta> {
+    let mut pairs = typed.windows(2).filter(|pair| pair[0] != "--tree-from");
+    pairs.find_map(|pair| known(pair[1].to_str()?))
+}
+
+/// All that can be done.
+pub(crate) fn tasks() -> Vec<String> {
+    let command = Cli::command();
+    let shown = command.get_subcommands().filter(|task| !task.is_hide_set());
+    shown.map(|task| task.get_name().to_owned()).collect()
 }
 
 fn family_argument(family: &'static str, about: &About) -> Arg {
@@ -457,7 +482,12 @@ impl SceneArguments {
 /// The text of an argument, or of the file that it names, so that a trace says it all.
 fn with_file(about: &About, text: String) -> Result<String, BadInput> {
     match (about.file)(&text) {
-        Some(FileOf { path, may_be_text: true, .. }) if !Path::new(path).exists() => Ok(text),
+        // A list has no letters, and so this is a file that is not there.
+        Some(FileOf { path, may_be_text: true, .. })
+            if !Path::new(path).exists() && !path.contains(char::is_alphabetic) =>
+        {
+            Ok(text)
+        }
         Some(FileOf { path, before, .. }) => {
             let text = read_file(&format!("--{}", about.name), path.as_ref())?;
             Ok(format!("{before}{text}"))

@@ -1,15 +1,22 @@
 //! `quorate compare`.
 
 use indicatif::ProgressBar;
-use quorate_lab::BadInput;
+use quorate_algorithms::detector::Detector;
+use quorate_algorithms::election::Election;
+use quorate_algorithms::group::Group;
+use quorate_algorithms::mutex::Mutex;
+use quorate_core::Family;
 use quorate_lab::chart::Chart;
 use quorate_lab::compare::{Figure, detector, election, faults, group, mutex};
+use quorate_lab::{BadInput, families};
 use serde_json::{Map, Value, json};
 
 use crate::Done;
-use crate::arguments::{CompareArguments, FamilyName, topology};
+use crate::arguments::{CompareArguments, topology};
 use crate::output;
 
+/// What is compared besides families.
+const FAULTS: &str = "faults";
 /// How many nodes there are if nothing is said.
 const SIZES: [usize; 3] = [4, 16, 64];
 /// How many messages are lost if nothing is said.
@@ -23,73 +30,119 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Done, BadInput> {
         bar.tick();
     };
     let sizes = if arguments.nodes.is_empty() { &SIZES[..] } else { &arguments.nodes };
-    if arguments.family != FamilyName::Election && arguments.topology.is_some() {
-        let reason = "only elections are compared on a topology of choice";
-        return Err(BadInput::new("--topology", reason));
-    }
-    let lossy = matches!(arguments.family, FamilyName::Detector | FamilyName::Group);
-    if !lossy && !arguments.loss.is_empty() {
-        let reason = "only detectors and groups are compared at losses of choice";
-        return Err(BadInput::new("--loss", reason));
-    }
-    if arguments.family != FamilyName::Faults && arguments.markdown {
-        let reason = "only the table of faults is printed as a document";
-        return Err(BadInput::new("--markdown", reason));
-    }
     let losses = if arguments.loss.is_empty() { &LOSSES[..] } else { &arguments.loss };
-    match arguments.family {
-        FamilyName::Faults => {
-            no_choice(arguments)?;
+    let family = arguments.family.as_str();
+    admit(arguments)?;
+    match family {
+        FAULTS => {
             let rows = faults::compare(&mut progress)?;
             bar.finish_and_clear();
             Ok(show_faults(arguments, &rows))
         }
-        FamilyName::Mutex => {
+        Mutex::NAME => {
             let rows = mutex::compare(sizes, &mut progress)?;
             bar.finish_and_clear();
-            let agree = rows.iter().all(mutex::Row::agrees);
             let json = rows.iter().map(mutex::Row::json).collect();
-            finish(arguments, "mutex", agree, &mutex::chart(&rows), json, || show(&rows))
+            let off = rows.iter().flat_map(|row| {
+                let broken = (!row.holds && row.live).then_some("what is promised");
+                disagreeing(row.algorithm, row.nodes, &row.figures(), broken)
+            });
+            finish(arguments, &off.collect::<Vec<_>>(), &mutex::chart(&rows), json, || show(&rows))
         }
-        FamilyName::Election => {
+        Election::NAME => {
             let topology = arguments.topology.as_deref().map(topology).transpose()?;
             let rows = election::compare(sizes, topology.as_ref(), &mut progress)?;
             bar.finish_and_clear();
-            let agree = rows.iter().all(election::Row::agrees);
             let json = rows.iter().map(election::Row::json).collect();
+            let off = rows.iter().flat_map(|row| {
+                let broken = (!row.agrees()).then_some("what is promised");
+                let broken = broken.filter(|_| row.mean.agrees() != Some(false));
+                disagreeing(row.algorithm, row.nodes, &[("messages", &row.mean)], broken)
+            });
             let chart = election::chart(&rows);
-            finish(arguments, "election", agree, &chart, json, || show_elections(&rows))
+            finish(arguments, &off.collect::<Vec<_>>(), &chart, json, || show_elections(&rows))
         }
-        FamilyName::Detector => {
-            if !arguments.nodes.is_empty() {
-                let reason = "links are independent, so detectors are compared at one size";
-                return Err(BadInput::new("--nodes", reason));
-            }
+        Detector::NAME => {
             let rows = detector::compare(losses, &mut progress)?;
             bar.finish_and_clear();
-            let agree = rows.iter().all(detector::Row::agrees);
             let json = rows.iter().map(detector::Row::json).collect();
+            let off = rows.iter().filter(|row| !row.agrees());
+            let off = off.map(|row| {
+                let (name, setting) = (row.algorithm, &row.setting);
+                format!("{name} {setting} at a loss of {}", output::rounded(row.loss))
+            });
             let chart = detector::chart(&rows);
-            finish(arguments, "detector", agree, &chart, json, || show_detectors(&rows))
+            finish(arguments, &off.collect::<Vec<_>>(), &chart, json, || show_detectors(&rows))
         }
-        FamilyName::Group => {
+        Group::NAME => {
             let rows = group::compare(sizes, losses, &mut progress)?;
             bar.finish_and_clear();
-            let agree = rows.iter().all(group::Row::agrees);
             let json = rows.iter().map(group::Row::json).collect();
-            finish(arguments, "group", agree, &group::chart(&rows), json, || show_groups(&rows))
+            let off = rows.iter().flat_map(|row| {
+                let broken = (!row.holds).then_some("what is promised");
+                let name = format!("{} at a loss of {}", row.name(), output::rounded(row.loss));
+                disagreeing(&name, row.nodes, &row.figures(), broken)
+            });
+            let off = off.collect::<Vec<_>>();
+            finish(arguments, &off, &group::chart(&rows), json, || show_groups(&rows))
+        }
+        other => {
+            let known: Vec<_> = families().chain([FAULTS]).collect();
+            let reason = format!("{other} is none of {}", known.join(", "));
+            Err(BadInput::new("FAMILY", reason))
         }
     }
 }
 
-/// Faults are tried at one size, and there is nothing to draw.
-fn no_choice(arguments: &CompareArguments) -> Result<(), BadInput> {
-    let CompareArguments { nodes, svg, .. } = arguments;
-    let given = [("--nodes", !nodes.is_empty()), ("--svg", svg.is_some())];
-    match given.iter().find(|(_, given)| *given) {
-        Some((argument, _)) => Err(BadInput::new(argument, "faults are tried at one size")),
+/// Refuses what would have no effect.
+fn admit(arguments: &CompareArguments) -> Result<(), BadInput> {
+    let CompareArguments { family, nodes, loss, topology, svg, markdown, .. } = arguments;
+    let family = family.as_str();
+    let refused = [
+        (
+            "--topology",
+            topology.is_some() && family != Election::NAME,
+            "only elections are compared on a topology of choice",
+        ),
+        (
+            "--loss",
+            !loss.is_empty() && ![Detector::NAME, Group::NAME].contains(&family),
+            "only detectors and groups are compared at losses of choice",
+        ),
+        (
+            "--markdown",
+            *markdown && family != FAULTS,
+            "only the table of faults is printed as a document",
+        ),
+        ("--nodes", !nodes.is_empty() && family == FAULTS, "faults are tried at one size"),
+        ("--svg", svg.is_some() && family == FAULTS, "faults are tried at one size"),
+        (
+            "--nodes",
+            !nodes.is_empty() && family == Detector::NAME,
+            "links are independent, so detectors are compared at one size",
+        ),
+    ];
+    match refused.iter().find(|(_, given, _)| *given) {
+        Some((argument, _, reason)) => Err(BadInput::new(argument, reason)),
         None => Ok(()),
     }
+}
+
+/// The figures of a row that disagree with what is published, in words.
+fn disagreeing(
+    name: &str,
+    nodes: usize,
+    figures: &[(&'static str, &Figure)],
+    broken: Option<&'static str>,
+) -> Vec<String> {
+    let off = figures.iter().filter(|(_, figure)| figure.agrees() == Some(false));
+    let off = off.map(|(what, figure)| {
+        let formula = figure.theory.as_ref().map_or("", |theory| theory.formula.as_str());
+        let measured = figure.measured.map_or_else(|| "-".to_owned(), short);
+        format!("{name}, {nodes} nodes: {} {measured}, not {formula}", what.replace('_', " "))
+    });
+    let broken = broken.map(|what| format!("{name}, {nodes} nodes: {what} did not hold"));
+    off.chain(broken).collect()
 }
 
 fn show_faults(arguments: &CompareArguments, rows: &[faults::Row]) -> Done {
@@ -123,29 +176,38 @@ fn show_faults(arguments: &CompareArguments, rows: &[faults::Row]) -> Done {
     if holds { Done::Holds } else { Done::Violated }
 }
 
-/// Draws and prints.
+/// Draws and prints; last of all, what disagrees with what is published.
 fn finish(
     arguments: &CompareArguments,
-    family: &str,
-    agree: bool,
+    off: &[String],
     chart: &Chart,
     rows: Vec<Value>,
     show: impl FnOnce(),
 ) -> Result<Done, BadInput> {
+    let count = rows.len();
+    if arguments.json {
+        let mut json = Map::new();
+        json.insert("family".into(), json!(arguments.family));
+        json.insert("rows".into(), Value::Array(rows));
+        json.insert("agrees".into(), json!(off.is_empty()));
+        json.insert("disagrees".into(), json!(off));
+        output::print_json(&json);
+    } else {
+        show();
+        let rows = output::counted(count, "row");
+        output::print_line(&match off {
+            [] => format!("\nall of {rows} agree with what is published, where it is"),
+            off => {
+                let text = format!("{} of {rows} disagree: {}", off.len(), off.join("; "));
+                format!("\n{}", output::paint(output::red(), &text))
+            }
+        });
+    }
     if let Some(path) = &arguments.svg {
         std::fs::write(path, chart.svg())
             .map_err(|error| output::bad_file("--svg", path, &error))?;
     }
-    if arguments.json {
-        let mut json = Map::new();
-        json.insert("family".into(), json!(family));
-        json.insert("rows".into(), Value::Array(rows));
-        json.insert("agrees".into(), json!(agree));
-        output::print_json(&json);
-    } else {
-        show();
-    }
-    Ok(if agree { Done::Holds } else { Done::Violated })
+    Ok(if off.is_empty() { Done::Holds } else { Done::Violated })
 }
 
 fn show_elections(rows: &[election::Row]) {

@@ -151,14 +151,14 @@ fn check(folder: &Path) -> Result<bool, BadInput> {
     let twice = MutexSpec { requests: 2, ..MutexSpec::default() };
     let spec = Spec::new(RICART_AGRAWALA, 3).given(twice);
     let mut rows = Vec::new();
-    let holds = exhaust(&spec, &Plan::default(), &mut |_| {})?;
+    let holds = exhaust(&spec, &Plan::default(), &mut |_| true)?;
     rows.push(("two entries each", spec, &holds, "must hold"));
     let spec = Spec::new(BULLY, 3);
     let bounded = Plan { crashes: 1, timers: Timers::WhenQuiet, ..Plan::default() };
-    let synchronous = exhaust(&spec, &bounded, &mut |_| {})?;
+    let synchronous = exhaust(&spec, &bounded, &mut |_| true)?;
     rows.push(("one crash, bounded delays", spec.clone(), &synchronous, "must hold"));
     let unbounded = Plan { crashes: 1, ..Plan::default() };
-    let asynchronous = exhaust(&spec, &unbounded, &mut |_| {})?;
+    let asynchronous = exhaust(&spec, &unbounded, &mut |_| true)?;
     rows.push(("one crash, unbounded delays", spec, &asynchronous, "two leaders, as published"));
     let cells = rows.iter().map(|(experiment, spec, done, expected)| {
         let result = match done.counterexample() {
@@ -203,7 +203,7 @@ fn pictures(folder: &Path) -> Result<(), BadInput> {
         (ring, "chang-roberts.svg", "Chang-Roberts: ids 3, 7, 2, 9, 4, 1 round a ring"),
         (bully, "bully.svg", "Bully: 5 is down, 4 takes over, 5 comes back"),
     ] {
-        let files = FileArguments { trace: None, svg: Some(folder.join(file)), draw: false };
+        let files = FileArguments { svg: Some(folder.join(file)), ..FileArguments::default() };
         let header = spec.header("sim");
         let mut steps = Steps::new(&files, &header)?;
         let mut record = |record| steps.take(record);

@@ -10,6 +10,7 @@ use quorate_lab::{BadInput, Spec, Watch};
 
 use crate::Done;
 use crate::arguments::{Given, SimArguments};
+use crate::limits::LimitArguments;
 use crate::output::{self, Steps};
 use crate::sim;
 
@@ -27,7 +28,7 @@ happens any more, at the latest after --until (10 s if not given). What only a s
 be told (--latency, --loss, --partition, --cut, --clock and the like) is refused.";
 
 /// What only a simulation can be told.
-const REFUSED: [&str; 13] = [
+const REFUSED: [&str; 17] = [
     "latency",
     "latency_table",
     "loss",
@@ -41,6 +42,10 @@ const REFUSED: [&str; 13] = [
     "pause_node",
     "clock",
     "disk_write",
+    "csv",
+    "long",
+    "time",
+    "memory",
 ];
 
 #[derive(Args, Debug)]
@@ -84,6 +89,14 @@ pub(crate) fn run(arguments: &NetArguments, given: Given) -> Result<Done, BadInp
         let reason = "runs over a real network differ whatever the seed; quorate sim takes it";
         return Err(BadInput::new("--runs", reason));
     }
+    let LimitArguments { time, memory } = &arguments.sim.limits;
+    for (argument, given) in
+        [("--time", time.is_some()), ("--memory", memory.is_some()), ("--long", arguments.sim.long)]
+    {
+        if given {
+            return Err(BadInput::new(argument, "a run over a real network ends by --until"));
+        }
+    }
     let done = one(&spec, arguments)?;
     if arguments.sim.scene.json {
         output::print_json(&done.json(&spec));
@@ -107,6 +120,7 @@ fn one(spec: &Spec, arguments: &NetArguments) -> Result<Lived, BadInput> {
     bar.enable_steady_tick(Duration::from_millis(100));
     let mut progress = |taken: u64, now: Time| {
         bar.set_message(format!("{taken} steps, {} ms", output::rounded(now.in_units())));
+        true
     };
     let mut record = |record| steps.take(record);
     let watch = Watch { record: Some(&mut record), progress: Some(&mut progress) };

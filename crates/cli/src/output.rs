@@ -1,14 +1,16 @@
 //! Tables, traces and pictures.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Mutex;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use quorate_core::trace::{END, Header, Record};
 use quorate_lab::diagram::{self, Picture};
-use quorate_lab::{BadInput, Figure, Number};
+use quorate_lab::trace_file::RECORDS_MAX;
+use quorate_lab::{BadInput, Figure, Number, shiviz};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value};
 
@@ -24,9 +26,28 @@ pub(crate) fn print_json(json: &Map<String, Value>) {
     print_line(&serde_json::to_string_pretty(json).unwrap_or_default());
 }
 
-/// Prints to standard output; a reader that has gone away is no error.
+/// What went wrong with standard output first.
+static FAILURE: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Prints to standard output.
 pub(crate) fn print_line(text: &str) {
-    let _ = writeln!(anstream::stdout().lock(), "{text}");
+    let mut out = anstream::stdout().lock();
+    wrote(writeln!(out, "{text}").and_then(|()| out.flush()));
+}
+
+/// Keeps what went wrong with standard output; a reader that has gone away is no error.
+pub(crate) fn wrote(result: io::Result<()>) {
+    if let Err(error) = result
+        && error.kind() != io::ErrorKind::BrokenPipe
+        && let Ok(mut failure) = FAILURE.lock()
+    {
+        failure.get_or_insert(error);
+    }
+}
+
+/// What went wrong with standard output, if something did.
+pub(crate) fn failure() -> Option<io::Error> {
+    FAILURE.lock().ok()?.take()
 }
 
 /// How many columns there are to write in: what the terminal says, or `COLUMNS`.
@@ -174,6 +195,11 @@ pub(crate) fn rounded(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// So many of them.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Text in a style that is dropped where there are no colours.
 pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
@@ -197,13 +223,18 @@ pub(crate) struct Steps<'a> {
     header: &'a Header,
     out: Option<BufWriter<File>>,
     records: Vec<Record>,
+    taken: usize,
     failed: Option<BadInput>,
 }
 
 impl<'a> Steps<'a> {
     /// Opens what has to be written.
     pub(crate) fn new(files: &'a FileArguments, header: &'a Header) -> Result<Self, BadInput> {
-        let mut steps = Self { files, header, out: None, records: Vec::new(), failed: None };
+        if files.trace.is_some() && files.trace == files.svg {
+            return Err(BadInput::new("--svg", "it is the file of the trace"));
+        }
+        let (out, records, failed) = (None, Vec::new(), None);
+        let mut steps = Self { files, header, out, records, taken: 0, failed };
         if let Some(path) = &files.trace {
             let file = File::create(path).map_err(|error| bad_file("--trace", path, &error))?;
             steps.out = Some(BufWriter::new(file));
@@ -218,12 +249,19 @@ impl<'a> Steps<'a> {
     }
 
     fn drawn(&self) -> bool {
-        self.files.draw || self.files.svg.is_some()
+        self.files.draw || self.files.svg.is_some() || self.files.shiviz.is_some()
     }
 
     /// Takes the next step.
     pub(crate) fn take(&mut self, record: Record) {
-        self.write_line(&record);
+        self.taken += 1;
+        if self.taken > RECORDS_MAX && self.files.trace.is_some() {
+            let reason =
+                format!("the run has more than {RECORDS_MAX} steps, and nobody reads that");
+            self.failed.get_or_insert(BadInput::new("--trace", reason));
+        } else {
+            self.write_line(&record);
+        }
         if self.drawn() && self.records.len() <= PICTURE_STEPS_MAX {
             self.records.push(record);
         }
@@ -251,14 +289,29 @@ impl<'a> Steps<'a> {
             return Ok(());
         }
         if self.records.len() > PICTURE_STEPS_MAX {
-            let argument = if self.files.draw { "--draw" } else { "--svg" };
+            let FileArguments { draw, svg, .. } = self.files;
+            let argument = match (draw, svg) {
+                (true, _) => "--draw",
+                (false, Some(_)) => "--svg",
+                (false, None) => "--shiviz",
+            };
             let reason = format!(
                 "the run has more than {PICTURE_STEPS_MAX} steps; take fewer nodes or --until TIME"
             );
             return Err(BadInput::new(argument, reason));
         }
+        if let Some(path) = &self.files.shiviz {
+            write_log(self.header.nodes, &self.records, path)?;
+        }
         draw(self.header, &self.records, title, self.files.svg.as_deref(), self.files.draw)
     }
+}
+
+/// Writes a run as a log with vector clocks.
+pub(crate) fn write_log(nodes: usize, records: &[Record], path: &Path) -> Result<(), BadInput> {
+    let long = || BadInput::new("--shiviz", "its clocks would be too long; take fewer nodes");
+    let log = shiviz::log(nodes, records).ok_or_else(long)?;
+    std::fs::write(path, log).map_err(|error| bad_file("--shiviz", path, &error))
 }
 
 /// Draws a run, into a file, on the terminal, or both.

@@ -33,6 +33,9 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<Done, BadInput> {
         arguments.svg.as_deref(),
         arguments.draw,
     )?;
+    if let Some(path) = &arguments.shiviz {
+        output::write_log(header.nodes, &trace.records, path)?;
+    }
     if arguments.json {
         let mut json = Map::new();
         json.insert("algorithm".into(), json!(header.algorithm));

@@ -81,6 +81,8 @@ pub trait Algorithm:
     const LISTENS: bool = false;
     /// It goes on when nobody wants anything any more: its runs end when users have nothing to do.
     const RESTLESS: bool = false;
+    /// It runs on any graph and is meant for those without a cycle.
+    const ACYCLIC: bool = false;
 
     /// What it promises with these options.
     fn promise(config: &Self::Config) -> <Self::Family as Family>::Promise;

@@ -34,7 +34,7 @@ pub struct Theory {
 
 /// A formula that begins with this is compared with a tolerance; see [`Cost::formula`].
 const ABOUT: &str = "about";
-/// So much may an approximate formula be off.
+/// So much may an approximate formula be off, and 1/n more: it is one for many nodes.
 const TOLERANCE: f64 = 0.25;
 
 impl Figure {
@@ -70,7 +70,8 @@ impl Theory {
         for name in what {
             if let Some(cost) = find(name) {
                 let value = value(cost);
-                let off = if cost.formula.starts_with(ABOUT) { TOLERANCE * value } else { 0.0 };
+                let about = cost.formula.starts_with(ABOUT);
+                let off = if about { (TOLERANCE + 1.0 / n) * value } else { 0.0 };
                 let formula = cost.formula.to_owned();
                 let (low, high) = (value - off, value + off);
                 return Some(Self { formula, value: Some(value), low, high });

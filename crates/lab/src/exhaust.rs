@@ -1,12 +1,13 @@
 //! Exhaustive checks of a run as data.
 
 use quorate_check::{
-    Counterexample, Discards, Outcome, Plan, Progress, Report, Start, Timers, check,
+    Counterexample, Discards, Outcome, Plan, Progress, Report, Start, Timers, check_while,
 };
 use quorate_core::{Scene, Solution, Timing};
 use serde_json::{Map, Value, json};
 
 use crate::registry::{Study, find};
+use crate::simulate::opening;
 use crate::trace_file::TraceFile;
 use crate::{BadInput, Spec};
 
@@ -30,8 +31,6 @@ pub const DISCARDS: [(&str, Discards); 2] =
 pub struct Exhausted {
     /// The report of the checker.
     pub report: Report,
-    /// The report as one JSON object.
-    pub json: Map<String, Value>,
     /// The counterexample, if there is one.
     pub trace: Option<TraceFile>,
 }
@@ -47,45 +46,60 @@ impl Exhausted {
             Outcome::Holds | Outcome::Bounded => None,
         }
     }
+
+    /// The report as one JSON object.
+    #[must_use]
+    pub fn json(&self, spec: &Spec) -> Map<String, Value> {
+        let Report { states, transitions, depth, frontier, outcome } = &self.report;
+        let result = match outcome {
+            Outcome::Holds => "holds",
+            Outcome::Violated(_) | Outcome::Starvation(_) => "violated",
+            Outcome::Deadlock(_) => "deadlock",
+            Outcome::Bounded => "bounded",
+        };
+        let mut json = opening(spec);
+        // In a check nothing takes time, and nothing is drawn.
+        for name in ["unit", "seed"] {
+            json.remove(name);
+        }
+        let mut say = |name: &str, value: Value| json.insert(name.to_owned(), value);
+        say("states", json!(states));
+        say("transitions", json!(transitions));
+        say("depth", json!(depth));
+        say("result", json!(result));
+        if *outcome == Outcome::Bounded {
+            say("frontier", json!(frontier));
+        }
+        if let Some(Counterexample { violation, trace }) = self.counterexample() {
+            say("property", json!(violation.property));
+            say("text", json!(violation.text));
+            say("steps", json!(trace.len()));
+        }
+        json
+    }
 }
 
-/// Explores every interleaving.
+/// Explores every interleaving, as long as `go_on`, told how far it is, says so.
 ///
 /// # Errors
 /// The first argument that makes no sense.
 pub fn exhaust(
     spec: &Spec,
     plan: &Plan,
-    progress: &mut dyn FnMut(&Progress),
+    go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Exhausted, BadInput> {
     if spec.nodes > NODES_MAX {
         let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", spec.nodes);
         return Err(BadInput::new("--nodes", reason));
     }
-    let (problem, _) = find(&spec.algorithm)?;
-    let report = (problem.explore)(spec, plan, progress)?;
-    let mut json = Map::new();
-    json.insert("algorithm".into(), json!(spec.algorithm));
-    json.insert("nodes".into(), json!(spec.nodes));
-    if !spec.over.is_bare() {
-        json.insert("over".into(), json!(spec.over));
+    if plan.states_max == 0 {
+        return Err(BadInput::new("--max-states", "0 is not a number of states from 1 on"));
     }
-    json.insert("states".into(), json!(report.states));
-    json.insert("transitions".into(), json!(report.transitions));
-    json.insert("depth".into(), json!(report.depth));
-    let result = match &report.outcome {
-        Outcome::Holds => "holds",
-        Outcome::Violated(_) | Outcome::Starvation(_) => "violated",
-        Outcome::Deadlock(_) => "deadlock",
-        Outcome::Bounded => "bounded",
-    };
-    json.insert("result".into(), json!(result));
-    let mut done = Exhausted { report, json, trace: None };
-    if let Some(Counterexample { violation, trace }) = done.counterexample().cloned() {
-        done.json.insert("property".into(), json!(violation.property));
-        done.json.insert("text".into(), json!(violation.text));
-        done.json.insert("steps".into(), json!(trace.len()));
-        done.trace = Some(TraceFile { header: spec.header("check"), records: trace });
+    let (problem, _) = find(&spec.algorithm)?;
+    let report = (problem.explore)(spec, plan, go_on)?;
+    let mut done = Exhausted { report, trace: None };
+    if let Some(Counterexample { trace, .. }) = done.counterexample() {
+        done.trace = Some(TraceFile { header: spec.header("check"), records: trace.clone() });
     }
     Ok(done)
 }
@@ -95,7 +109,7 @@ pub(crate) fn explore<A>(
     spec: &Spec,
     scene: Scene<A>,
     plan: &Plan,
-    progress: &mut dyn FnMut(&Progress),
+    go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Report, BadInput>
 where
     A: Solution,
@@ -111,5 +125,5 @@ where
     }
     A::Family::admit_plan(plan)?;
     let users = A::Family::users(spec, &scene.setup)?;
-    Ok(check(&scene, &users, plan, progress))
+    Ok(check_while(&scene, &users, plan, go_on))
 }

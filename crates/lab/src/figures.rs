@@ -130,20 +130,20 @@ pub(crate) fn closing(report: &Report) -> Named {
     named
 }
 
-/// The figure of many runs: means of numbers, part by part, and the worst verdict. Nothing where
-/// some run has nothing to measure, or where there is no such thing as a mean.
+/// The figure of many runs: means of numbers, part by part, over the runs that have them, and the
+/// worst verdict. Nothing where no run has anything to measure, or where there is no such thing as a
+/// mean.
 pub(crate) fn of_many(runs: &[&Figure]) -> Option<Figure> {
     match runs.first()? {
         Figure::Number(_) => {
-            let values =
-                runs.iter().map(|run| run.number()?.value()).collect::<Option<Vec<_>>>()?;
-            Some(Summary::of(&values).mean.into())
+            let values: Vec<_> = runs.iter().filter_map(|run| run.number()?.value()).collect();
+            Some(Summary::of(&values)?.mean.into())
         }
         Figure::Parts(parts) => {
             let mean = |name: &'static str| {
-                let values: Option<Vec<_>> =
-                    runs.iter().map(|run| run.part(name)?.value()).collect();
-                (name, values.map(|values| Summary::of(&values).mean).into())
+                let values: Vec<_> =
+                    runs.iter().filter_map(|run| run.part(name)?.value()).collect();
+                (name, Summary::of(&values).map(|summary| summary.mean).into())
             };
             Some(Figure::Parts(parts.iter().map(|(name, _)| mean(name)).collect()))
         }
@@ -186,30 +186,58 @@ impl Figure {
 }
 
 /// Many measurements of one thing.
-pub(crate) struct Summary {
-    pub(crate) mean: f64,
-    min: f64,
-    max: f64,
+#[derive(Clone, PartialEq, Debug)]
+pub struct Summary {
+    /// In how many runs there was something to measure.
+    pub count: usize,
+    /// The mean.
+    pub mean: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The value that half of the runs do not exceed.
+    pub median: f64,
+    /// The value that nineteen in twenty runs do not exceed.
+    pub p95: f64,
+    /// The largest.
+    pub max: f64,
     /// Half the width of the 95 % confidence interval of the mean.
-    ci95: f64,
+    pub ci95: f64,
 }
 
 impl Summary {
-    pub(crate) fn of(values: &[f64]) -> Self {
+    /// Of these values; nothing if there are none.
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let quantile = |share: f64| {
+            let place = (share * values.len() as f64).ceil() as usize;
+            sorted[place.clamp(1, values.len()) - 1]
+        };
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
-        Self {
+        Some(Self {
             mean,
-            min: values.iter().copied().fold(f64::INFINITY, f64::min),
-            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            min,
+            median: quantile(0.5),
+            p95: quantile(0.95),
+            max,
+            count: values.len(),
             ci95: 1.96 * deviation / count.sqrt(),
-        }
+        })
     }
 
     pub(crate) fn json(&self) -> Value {
-        json!({ "min": self.min, "max": self.max, "ci95": self.ci95 })
+        json!({
+            "runs": self.count,
+            "min": self.min,
+            "median": self.median,
+            "p95": self.p95,
+            "max": self.max,
+            "ci95": self.ci95,
+        })
     }
 }
 
@@ -225,9 +253,11 @@ mod tests {
         let numbers: [Figure; 2] = [1u64.into(), 2u64.into()];
         assert_eq!(of_many(&numbers.each_ref()), Some(1.5.into()));
         let some: [Figure; 2] = [1.0.into(), None::<f64>.into()];
-        assert_eq!(of_many(&some.each_ref()), None);
+        assert_eq!(of_many(&some.each_ref()), Some(1.0.into()));
+        let nothing: [Figure; 2] = [None::<f64>.into(), None::<f64>.into()];
+        assert_eq!(of_many(&nothing.each_ref()), None);
         let kinds = [by_kind(&[("A", 1), ("B", 3)]), by_kind(&[("A", 2)])];
-        let parts = vec![("A", Number::Real(1.5)), ("B", Number::None)];
+        let parts = vec![("A", Number::Real(1.5)), ("B", Number::Real(3.0))];
         assert_eq!(of_many(&kinds.each_ref()), Some(Figure::Parts(parts)));
         let violation = Violation { property: "safety", text: "two inside".to_owned() };
         let broken = Figure::Verdict(Verdict::Violated(Time::ZERO, violation));

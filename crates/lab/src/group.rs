@@ -190,6 +190,10 @@ impl Study for Group {
         GroupSpec { messages: 1, ..GroupSpec::default() }
     }
 
+    fn once(given: &GroupSpec) -> (GroupSpec, u64) {
+        (GroupSpec { messages: 1, ..given.clone() }, given.messages.into())
+    }
+
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
         if spec.nodes > NODES_MAX {
             let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", spec.nodes);
@@ -303,7 +307,7 @@ impl Study for Group {
     }
 }
 
-/// What multicasts came to, and what they cost. Times are in T, the mean latency.
+/// What multicasts came to, and what they cost. Times are in units.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figures {
     /// How often somebody delivered a message.

@@ -251,6 +251,10 @@ impl Study for Mutex {
         MutexSpec { requests: 1, ..MutexSpec::default() }
     }
 
+    fn once(given: &MutexSpec) -> (MutexSpec, u64) {
+        (MutexSpec { requests: 1, ..given.clone() }, given.requests.into())
+    }
+
     fn tree_from(given: &MutexSpec) -> Option<&str> {
         given.tree_from.as_deref()
     }
@@ -260,6 +264,12 @@ impl Study for Mutex {
         let mut setup = Setup { delay_max: spec.delay_max(), ..Setup::new(spec.nodes) };
         setup.holder = given.holder.map(|node| spec.node("--holder", node)).transpose()?;
         if let Some(quorum) = &given.quorum {
+            // Whoever asks quorums costs what they cost: formulas in K.
+            let asks = meta(&spec.algorithm)?.costs.iter().any(|cost| cost.formula.contains('K'));
+            if !asks {
+                let reason = format!("{} asks no quorums", spec.algorithm);
+                return Err(BadInput::new("--quorum", reason));
+            }
             let kind = quorum.value().clone();
             let sets = Arc::new(quorum::assignment("--quorum", &kind, spec.nodes)?);
             setup.quorums = Quorums::Assigned { kind, sets };
@@ -339,7 +349,7 @@ impl Study for Mutex {
     }
 }
 
-/// The criteria of the field, as measured in a run. Times are in T, the mean latency.
+/// The criteria of the field, as measured in a run. Times are in units.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figures {
     /// How often somebody entered.
@@ -354,7 +364,7 @@ pub struct Figures {
     pub sync_delay: Option<f64>,
     /// From wishing to leaving.
     pub response_time: Option<f64>,
-    /// Entries in T.
+    /// Entries in a unit of time.
     pub throughput: Option<f64>,
     /// How many messages a node handles.
     pub load: Handled,

@@ -55,6 +55,11 @@ pub trait Study: Catalogued {
         Self::Given::default()
     }
 
+    /// The same with one of what is repeated, and how often it is.
+    fn once(given: &Self::Given) -> (Self::Given, u64) {
+        (given.clone(), 1)
+    }
+
     /// How many nodes there are by what is said of them one by one.
     fn counted(_given: &Self::Given) -> Option<usize> {
         None
@@ -172,7 +177,8 @@ type Simulation = fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>;
 /// Runs a spec over a real network.
 type LiveRun = fn(&Spec, &Place, Watch<'_>) -> Result<(Report, Measured), BadInput>;
 /// Explores every interleaving.
-type Exploration = fn(&Spec, &Plan, &mut dyn FnMut(&Progress)) -> Result<Explored, BadInput>;
+type Exploration =
+    fn(&Spec, &Plan, &mut dyn FnMut(&Progress) -> bool) -> Result<Explored, BadInput>;
 /// Judges a trace of one of our algorithms.
 type Judgement = fn(&Spec, &TraceFile) -> Result<Result<Verified, BadTrace>, BadInput>;
 
@@ -181,6 +187,8 @@ pub(crate) struct Entry {
     pub(crate) meta: &'static Meta,
     /// Simulates it on the bare network.
     pub(crate) simulate: Simulation,
+    /// Is it meant for graphs without a cycle?
+    pub(crate) acyclic: bool,
 }
 
 /// A family by name: what can be done with all of its algorithms, over all of their layers.
@@ -192,6 +200,8 @@ pub(crate) struct Problem {
     usual: fn() -> FamilySpec,
     /// What a check is given if nothing is said.
     small: fn() -> FamilySpec,
+    /// When a simulation ends if nothing is said, at the latest.
+    pub(crate) until: Span,
     pub(crate) entries: Vec<Entry>,
     pub(crate) simulate: Simulation,
     pub(crate) net: LiveRun,
@@ -226,6 +236,16 @@ macro_rules! families {
             pub(crate) fn counted(&self) -> Option<usize> {
                 match self {
                     $(Self::$family(given) => $family::counted(given),)+
+                }
+            }
+
+            /// The same with one of what is repeated, and how often it is.
+            pub(crate) fn once(&self) -> (Self, u64) {
+                match self {
+                    $(Self::$family(given) => {
+                        let (once, times) = $family::once(given);
+                        (Self::$family(once), times)
+                    })+
                 }
             }
 
@@ -308,11 +328,12 @@ where
         arguments: F::ARGUMENTS.iter().map(|argument| &argument.about).collect(),
         usual: || F::Given::default().into(),
         small: || F::small().into(),
+        until: F::UNTIL,
         entries: F::each::<Bare>(),
         simulate: |spec, watch| run(spec, stacked::<F>(spec)?, watch),
         net: net::run::<F>,
         net_node: net::node::<F>,
-        explore: |spec, plan, progress| explore(spec, stacked::<F>(spec)?, plan, progress),
+        explore: |spec, plan, go_on| explore(spec, stacked::<F>(spec)?, plan, go_on),
         replay: |spec, records| run_again(&stacked::<F>(spec)?, spec.faults()?, records),
         judge_ours: |spec, trace| Ok(judge_ours(&stacked::<F>(spec)?, trace)),
         judge_theirs: judge_theirs::<F>,
@@ -343,6 +364,7 @@ impl<F: Listed> Maker<F> for Bare {
     {
         Entry {
             meta: &A::META,
+            acyclic: A::ACYCLIC,
             simulate: |spec, watch| {
                 let given = spec.options_of(&A::META)?;
                 let config = A::configure(&Options(&given)).map_err(bad_option)?;

@@ -44,8 +44,12 @@ pub struct Difference {
 /// If its header does not say what to run.
 pub fn replay(trace: &TraceFile) -> Result<Replayed, BadInput> {
     let bad = |reason: String| BadInput::new("TRACE", reason);
-    let spec: Spec = serde_json::from_str(&trace.header.spec)
-        .map_err(|error| bad(format!("line 1: the spec in the header cannot be read: {error}")))?;
+    let spec: Spec = serde_json::from_str(&trace.header.spec).map_err(|error| {
+        bad(format!(
+            "line 1: the spec in the header cannot be read: {error}; only runs of quorate can be \
+                 run again, and quorate verify judges those of other systems"
+        ))
+    })?;
     if spec.algorithm != trace.header.algorithm || spec.nodes != trace.header.nodes {
         return Err(bad("line 1: the header and the spec in it do not agree".to_owned()));
     }

@@ -1,9 +1,13 @@
 //! Simulations: one run, or many with one seed after the other.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread::available_parallelism;
+use std::time::Duration;
 
 use quorate_core::trace::{Header, Record};
-use quorate_core::{Family, Scene, Solution, Time, Violation};
+use quorate_core::{Family, Scene, Solution, Span, Time, Violation};
 use quorate_sim::{Observer, Pace, Report, World};
 use serde_json::{Map, Value, json};
 
@@ -13,14 +17,17 @@ use crate::{BadInput, Spec};
 
 /// How many events are handled between two words on the progress.
 const STRIDE: u64 = 1 << 17;
+/// How long many runs go on without asking whether they shall.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Who looks on while a run goes on.
 #[derive(Default)]
 pub struct Watch<'a> {
     /// Takes every step of every node.
     pub record: Option<&'a mut dyn FnMut(Record)>,
-    /// Takes, now and then, how many events were handled and what time it is.
-    pub progress: Option<&'a mut dyn FnMut(u64, Time)>,
+    /// Takes, now and then, how many events were handled and what time it is, and says whether a
+    /// simulation shall go on.
+    pub progress: Option<&'a mut dyn FnMut(u64, Time) -> bool>,
 }
 
 /// What came of a simulation.
@@ -90,25 +97,74 @@ pub fn measure<F: Listed>(spec: &Spec) -> Result<Run<F::Figures>, BadInput> {
     Ok(Run { report, figures, holds })
 }
 
-/// Runs `runs` simulations with one seed after the other.
+/// Runs `runs` simulations with one seed after the other, on all cores, as long as `go_on`, told how
+/// many are done, says so.
 ///
 /// # Errors
 /// The first argument that makes no sense.
 pub fn simulate_many(
     spec: &Spec,
     runs: u32,
-    progress: &mut dyn FnMut(u32),
+    go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Many, BadInput> {
     if runs == 0 {
         return Err(BadInput::new("--runs", "0 is not a number of runs from 1 on"));
     }
-    let mut all = Vec::new();
-    for run in 0..runs {
-        let seed = spec.seed.wrapping_add(u64::from(run));
-        all.push(simulate(&Spec { seed, ..spec.clone() }, Watch::default())?);
-        progress(run + 1);
-    }
-    Ok(Many { runs: all })
+    let seeded = |run: usize| Spec { seed: spec.seed.wrapping_add(run as u64), ..spec.clone() };
+    Ok(Many { runs: simulate_all(runs as usize, &seeded, go_on)? })
+}
+
+/// Runs so many simulations on all cores, as long as `go_on`, told how many are done, says so. What
+/// comes back are the first ones, without a gap.
+///
+/// # Errors
+/// The first argument that makes no sense.
+pub(crate) fn simulate_all(
+    count: usize,
+    spec: &(dyn Fn(usize) -> Spec + Sync),
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<Vec<Simulated>, BadInput> {
+    let threads = available_parallelism().map_or(1, usize::from).min(count);
+    let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (done, results) = mpsc::channel();
+    let mut all: Vec<Option<Result<Simulated, BadInput>>> = Vec::new();
+    all.resize_with(count, || None);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let (done, next, stopped) = (done.clone(), &next, &stopped);
+            scope.spawn(move || {
+                let mut go_on = |_, _| !stopped.load(Ordering::Relaxed);
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count || stopped.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let watch = Watch { record: None, progress: Some(&mut go_on) };
+                    let result = simulate(&spec(number), watch);
+                    // A run that was stopped has not been one.
+                    if stopped.load(Ordering::Relaxed) || done.send((number, result)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(done);
+        let mut finished = 0;
+        loop {
+            match results.recv_timeout(PATIENCE) {
+                Ok((number, result)) => {
+                    all[number] = Some(result);
+                    finished += 1;
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            if !go_on(finished) {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    all.into_iter().map_while(|result| result).collect()
 }
 
 impl Simulated {
@@ -118,6 +174,23 @@ impl Simulated {
         let mut named = self.figures.named();
         named.extend(closing(&self.report));
         named
+    }
+
+    /// All numbers with their names, in the order of the report; parts stand behind the name of the
+    /// whole.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<(String, Option<f64>)> {
+        let mut numbers = Vec::new();
+        for (name, figure) in self.named() {
+            match figure {
+                Figure::Number(number) => numbers.push((name.to_owned(), number.value())),
+                Figure::Parts(parts) => numbers.extend(
+                    parts.iter().map(|(part, number)| (format!("{name}.{part}"), number.value())),
+                ),
+                Figure::Flag(_) | Figure::Word(_) | Figure::Verdict(_) => {}
+            }
+        }
+        numbers
     }
 
     /// The report as one JSON object.
@@ -153,6 +226,12 @@ impl Many {
         self.runs.iter().all(|run| run.holds)
     }
 
+    /// In how many runs all that is claimed held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.runs.iter().filter(|run| run.holds).count()
+    }
+
     /// All figures with their names, in the order of the report: means of numbers, and the worst
     /// verdicts.
     #[must_use]
@@ -162,35 +241,77 @@ impl Many {
         columns(&runs).into_iter().filter_map(mean).collect()
     }
 
-    /// The report as one JSON object. Next to the means stand the smallest, the largest, and half the
-    /// width of the 95 % confidence interval.
+    /// The report as one JSON object. Next to the means stand the smallest, the largest, the median,
+    /// the 95th percentile, and half the width of the 95 % confidence interval.
     #[must_use]
     pub fn json(&self, spec: &Spec) -> Map<String, Value> {
         let mut json = opening(spec);
         json.insert("runs".into(), json!(self.runs.len()));
+        json.insert("held".into(), json!(self.held()));
         json.extend(object(&self.named()));
         json.insert("spread".into(), Value::Object(self.spread()));
         json.insert("distribution".into(), self.distribution());
-        if let Some(seed) = self.broken(spec) {
+        let failed = self.failed(spec);
+        if let Some(seed) = failed.first() {
             json.insert("violated_with_seed".into(), json!(seed));
+            json.insert("failed_seeds".into(), json!(failed));
         }
         json
     }
 
-    /// The first seed with which something did not hold that is claimed.
+    /// The seeds with which something did not hold that is claimed.
     #[must_use]
-    pub fn broken(&self, spec: &Spec) -> Option<u64> {
-        self.runs.iter().zip(spec.seed..).find(|(run, _)| !run.holds).map(|(_, seed)| seed)
+    pub fn failed(&self, spec: &Spec) -> Vec<u64> {
+        let runs = self.runs.iter().zip(0..);
+        let failed = runs.filter(|(run, _)| !run.holds);
+        failed.map(|(_, number)| spec.seed.wrapping_add(number)).collect()
     }
 
-    /// How far the numbers of the runs are apart, by name.
+    /// How far the numbers of the runs are apart, by name; parts stand behind the name of the whole.
+    #[must_use]
+    pub fn summaries(&self) -> Vec<(String, Summary)> {
+        let mut values: Vec<(String, Vec<f64>)> = Vec::new();
+        for run in &self.runs {
+            for (name, value) in run.numbers() {
+                let Some(value) = value else { continue };
+                match values.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, known)) => known.push(value),
+                    None => values.push((name, vec![value])),
+                }
+            }
+        }
+        let summary = |(name, values): (String, Vec<f64>)| Some((name, Summary::of(&values)?));
+        values.into_iter().filter_map(summary).collect()
+    }
+
+    /// One line of comma-separated values for each run: its seed, whether all held, its numbers.
+    #[must_use]
+    pub fn csv(&self, spec: &Spec) -> String {
+        let rows: Vec<_> = self.runs.iter().map(Simulated::numbers).collect();
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in rows.iter().flatten() {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let mut text = format!("seed,holds,{}\n", names.join(","));
+        for ((run, numbers), number) in self.runs.iter().zip(&rows).zip(0..) {
+            let seed = spec.seed.wrapping_add(number);
+            text.push_str(&format!("{seed},{}", run.holds));
+            for name in &names {
+                let value = numbers.iter().find(|(known, _)| known == name);
+                let value = value.and_then(|(_, value)| *value);
+                text.push(',');
+                text.extend(value.map(|value| value.to_string()));
+            }
+            text.push('\n');
+        }
+        text
+    }
+
     fn spread(&self) -> Map<String, Value> {
-        let runs: Vec<Named> = self.runs.iter().map(Simulated::named).collect();
-        let spread = |(name, figures): (&str, Vec<&Figure>)| {
-            let values = figures.iter().map(|figure| figure.number()?.value());
-            Some((name.to_owned(), Summary::of(&values.collect::<Option<Vec<_>>>()?).json()))
-        };
-        columns(&runs).into_iter().filter_map(spread).collect()
+        let summaries = self.summaries().into_iter();
+        summaries.map(|(name, summary)| (name, summary.json())).collect()
     }
 
     /// How often which number of messages was sent; nothing if there are very many different ones.
@@ -224,6 +345,9 @@ pub(crate) fn opening(spec: &Spec) -> Map<String, Value> {
     if !spec.over.is_bare() {
         json.insert("over".into(), json!(spec.over));
     }
+    json.insert("unit".into(), json!("ms"));
+    json.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
+    json.insert("spec".into(), json!(spec));
     json
 }
 
@@ -243,7 +367,7 @@ where
 {
     let measures = A::Family::measures(spec);
     let (report, measures) = watched(spec, &scene, measures, watch)?;
-    let figures = A::Family::figures(&measures, &report, spec.latency().mean());
+    let figures = A::Family::figures(&measures, &report, Span::UNIT);
     Ok((report, A::Family::measured(figures)))
 }
 
@@ -284,8 +408,10 @@ where
     }
     world.start();
     while world.run(STRIDE, until) == Pace::More {
-        if let Some(progress) = &mut progress {
-            progress(world.events(), world.now());
+        if let Some(progress) = &mut progress
+            && !progress(world.events(), world.now())
+        {
+            break;
         }
     }
     Ok(world.finish())

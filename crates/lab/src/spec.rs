@@ -17,7 +17,7 @@ use quorate_sim::{
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{ClockSpec, CutSpec, NodeAt, PartitionSpec, PauseSpec, RestartSpec};
-use crate::registry::{FamilySpec, Listed, Study, usual};
+use crate::registry::{FamilySpec, Listed, Study, find, usual};
 use crate::text::{Numbers, Said, stands_as_text};
 use crate::{BadInput, Over};
 
@@ -314,6 +314,9 @@ impl Spec {
             Some(TopologySpec::Links(text)) => topology::read(text, Some(self.nodes)),
             // A ring with its ways back, which do not come first.
             None if two_way && shape == Shape::TwoWayRing => Ok(Topology::ring(self.nodes)),
+            None if shape == Shape::Graph && find(&self.algorithm)?.1.acyclic => {
+                usual_topology(Shape::Tree).build(self.nodes, self.seed)
+            }
             None => usual_topology(shape).build(self.nodes, self.seed),
         };
         let topology = topology.map_err(bad)?;
@@ -385,6 +388,12 @@ impl Spec {
 
     fn partition(&self, parts: &PartitionSpec) -> Result<Partition, BadInput> {
         let PartitionSpec { sides, from, until } = parts;
+        let mut named: Vec<u32> = sides.iter().flat_map(|side| &side.0).copied().collect();
+        named.sort_unstable();
+        if let Some(pair) = named.windows(2).find(|pair| pair[0] == pair[1]) {
+            let reason = format!("node {} stands on two sides", pair[0]);
+            return Err(BadInput::new("--partition", reason));
+        }
         let sides = sides
             .iter()
             .map(|side| self.node_set("--partition", side))
@@ -408,6 +417,12 @@ impl Spec {
             self.node("--crash", node).map(|node| Crash { node, at })
         };
         let recovery = |&NodeAt { node, at }: &NodeAt| {
+            let crashed = self.crashes.iter().any(|crash| crash.node == node && crash.at < at);
+            if !crashed && !self.restarts.iter().any(|restart| restart.down < at) {
+                let at = at.in_units();
+                let reason = format!("node {node} has not crashed before {at}");
+                return Err(BadInput::new("--recover", reason));
+            }
             self.node("--recover", node).map(|node| Recovery { node, at })
         };
         // Without a detector no view would ever change.

@@ -47,6 +47,26 @@ pub fn read_time(argument: &str, text: &str) -> Result<Span, BadInput> {
     span(text).map_err(|unclear| BadInput::new(argument, unclear))
 }
 
+/// Reads the text of an argument that is a number of bytes: `500M`, `2G`.
+///
+/// # Errors
+/// If it says something else; the argument is named.
+pub fn read_size(argument: &str, text: &str) -> Result<u64, BadInput> {
+    let shift = |unit| match unit {
+        'K' => Some(10),
+        'M' => Some(20),
+        'G' => Some(30),
+        _ => None,
+    };
+    let shift = text.chars().last().and_then(shift);
+    let digits = if shift.is_some() { &text[..text.len() - 1] } else { text };
+    let bytes = digits.parse::<u64>().ok();
+    let bytes = bytes.and_then(|number| number.checked_mul(1 << shift.unwrap_or(0)));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| {
+        BadInput::new(argument, format!("{text} is not a number of bytes such as 500M or 2G"))
+    })
+}
+
 /// A length of time.
 pub(crate) fn span(text: &str) -> Result<Span, Unclear> {
     text.parse().map_err(|bad| Unclear(format!("{text} is {bad}")))

@@ -15,7 +15,7 @@ pub const LINE_BYTES_MAX: usize = 1 << 20;
 /// The most records that are read.
 pub const RECORDS_MAX: usize = 10_000_000;
 /// The most nodes that a header may announce.
-pub const NODES_MAX: usize = 10_000_000;
+pub const NODES_MAX: usize = crate::NODES_MAX;
 
 /// A complete trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -115,6 +115,8 @@ impl<R: BufRead> Lines<R> {
             return Err(self.fault(format!("it cannot be read: {error}")));
         }
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        // As some systems end lines.
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.len() > LINE_BYTES_MAX {
             return Err(self.fault(format!("it is longer than {LINE_BYTES_MAX} bytes")));
         }

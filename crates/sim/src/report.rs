@@ -50,7 +50,7 @@ impl Report {
         noted.map_or_else(Tally::default, |(_, tally)| *tally)
     }
 
-    /// Do all claimed properties hold?
+    /// Is none of the claimed properties violated?
     #[must_use]
     pub fn holds(&self) -> bool {
         self.violations().next().is_none()

@@ -9,7 +9,7 @@ use quorate_core::{
     Ctx, Fact, Message, Monitor, NodeId, NodeSet, Own, Protocol, Refusal, Span, Time, Topology,
     Violation, Wait, Workload,
 };
-use quorate_sim::{ClockRate, Crash, Faults, Network, Pause, Recovery, Verdict, World};
+use quorate_sim::{ClockRate, Crash, Faults, Network, Pause, Recovery, World};
 
 const TERM: Span = Span::units(10);
 const TURNS: u32 = 6;
@@ -133,7 +133,7 @@ fn is_safe(faults: &Faults) -> bool {
     let mut world = World::new(&system, Nobody, (), &network, faults, 1);
     world.run_to_rest();
     let (report, ()) = world.finish();
-    !report.verdicts.iter().any(|(_, verdict)| matches!(verdict, Verdict::Violated(..)))
+    report.holds()
 }
 
 fn at(tenths: u64) -> Time {

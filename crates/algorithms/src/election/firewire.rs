@@ -91,6 +91,7 @@ impl Algorithm for FireWire {
     type Config = Config;
 
     const LISTENS: bool = true;
+    const ACYCLIC: bool = true;
     const META: Meta = Meta {
         name: "election/firewire",
         summary: "requests run inwards from the leaves of a tree; two that meet toss coins",

@@ -19,7 +19,7 @@
 //!
 //! # Assumptions
 //! Channels may lose, duplicate and reorder messages, also the token. Processes do not fail. Timeouts
-//! cost messages if they are too short, and nothing else. Complete graph; the membership is static
+//! cost messages if they are too short, and keep the token going round if they always are. Complete graph; the membership is static
 //! and known to all, and its order is the ring.
 //!
 //! # Messages
@@ -115,7 +115,7 @@ impl Algorithm for TokenOrder {
         },
         shape: Shape::Complete,
         channels: Channels::Unordered,
-        timing: Timing::Asynchronous,
+        timing: Timing::Synchronous,
         survives: "loss and duplication of messages and of the token; no crash",
         kinds: &["DATA", "TOKEN", "HEARD", "WAKE"],
         options: &[OptionSpec {

@@ -74,8 +74,8 @@ pub fn compare(
     }
     let mut rows = Vec::new();
     for &nodes in sizes {
-        if !(2..=256).contains(&nodes) {
-            let reason = format!("{nodes} is not a number of nodes from 2 to 256");
+        if !(3..=256).contains(&nodes) {
+            let reason = format!("{nodes} is not a number of nodes from 3 to 256");
             return Err(BadInput::new("--nodes", reason));
         }
         for meta in Group::CATALOGUE {
