@@ -77,6 +77,7 @@ Examples:
   quorate sim mutex/lamport --trace run.jsonl && quorate verify run.jsonl
   quorate verify my-system.jsonl              a trace that your own program wrote
   quorate verify my-system.jsonl --json
+  quorate verify my-system.jsonl --svg run.svg --from 10 --to 30
 
 Only commands, events, crashes and recoveries are read, in the order of the file. For a system of
 your own the header names a family and what is claimed:
@@ -161,12 +162,31 @@ pub(crate) struct FileArguments {
     /// Write every step as a line of JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) picture: PictureArguments,
+}
+
+/// How a run is drawn.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PictureArguments {
     /// Draw the run as a space-time diagram
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Draw the run here
     #[arg(long, conflicts_with = "json")]
     pub(crate) draw: bool,
+    /// Draw what happened from this time on [default: the start]
+    #[arg(long, value_name = "TIME", help_heading = "Pictures")]
+    pub(crate) from: Option<String>,
+    /// Draw what happened until this time [default: the end]
+    #[arg(long, value_name = "TIME", help_heading = "Pictures")]
+    pub(crate) to: Option<String>,
+    /// What stands above the diagram [default: the algorithm]
+    #[arg(long, value_name = "TEXT", help_heading = "Pictures")]
+    pub(crate) title: Option<String>,
+    /// How large letters are, in pixels: 22 can be read in a lecture hall [default: 11]
+    #[arg(long, value_name = "PX", help_heading = "Pictures")]
+    pub(crate) font_size: Option<f64>,
 }
 
 #[derive(Args, Debug)]
@@ -321,12 +341,8 @@ pub(crate) struct ReplayArguments {
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw the run as a space-time diagram
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
-    /// Draw the run here
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) draw: bool,
+    #[command(flatten)]
+    pub(crate) picture: PictureArguments,
 }
 
 #[derive(Args, Debug)]
@@ -337,6 +353,8 @@ pub(crate) struct VerifyArguments {
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) picture: PictureArguments,
 }
 
 #[derive(Args, Debug)]

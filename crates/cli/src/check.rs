@@ -102,8 +102,7 @@ fn write(
     let own =
         || PathBuf::from(format!("{}.counterexample.jsonl", spec.algorithm.replace('/', "-")));
     let path = files.trace.clone().unwrap_or_else(own);
-    let files =
-        FileArguments { trace: Some(path.clone()), svg: files.svg.clone(), draw: files.draw };
+    let files = FileArguments { trace: Some(path.clone()), picture: files.picture.clone() };
     let mut steps = Steps::new(&files, &trace.header)?;
     for record in &trace.records {
         steps.take(record.clone());

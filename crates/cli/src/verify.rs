@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 use quorate_lab::BadInput;
+use quorate_lab::diagram::{Fault, Picture};
 use quorate_lab::trace_file::TraceFile;
 use quorate_lab::verify::{Finding, Verified, verify};
 use serde_json::{Map, Value, json};
@@ -19,12 +20,29 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<Done, BadInput> {
     let bad = |error| BadInput::new("TRACE", format!("{}: {error}", path.display()));
     let trace = TraceFile::read(BufReader::new(file)).map_err(bad)?;
     let verified = verify(&trace).map_err(bad)?;
+    arguments.picture.draw(picture(&trace, &verified), &trace.header.algorithm)?;
     if arguments.json {
         output::print_json(&report(&trace, &verified));
     } else {
         output::print_line(&summary(&trace, &verified));
     }
     Ok(if verified.finding.is_some() { Done::Violated } else { Done::Holds })
+}
+
+/// The run, with what shows that something does not hold.
+fn picture(trace: &TraceFile, verified: &Verified) -> Picture {
+    let mut picture = Picture::of(&trace.header, &trace.records);
+    if let Some(finding) = &verified.finding {
+        // What shows only in the end shows after the last record.
+        let seen = trace.records.get(finding.line.saturating_sub(2)).or(trace.records.last());
+        if let Some(record) = seen {
+            let (property, text) = (finding.property.to_owned(), finding.text.clone());
+            let fault = Fault { at: record.at, node: record.node, property, text };
+            let guilty = finding.evidence.iter().map(|witness| (witness.at, witness.node));
+            picture.accuse(fault, guilty.collect());
+        }
+    }
+    picture
 }
 
 fn summary(trace: &TraceFile, verified: &Verified) -> String {
