@@ -19,8 +19,6 @@ const WIDTH_USUAL: f64 = 1200.0;
 const WIDTH_MAX: f64 = 6000.0;
 /// Room to the right of the last event.
 const TAIL: f64 = 44.0;
-/// How far along its way a message is drawn that was still under way.
-const FLYING_TO: f64 = 0.5;
 
 /// A straight piece.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -232,13 +230,13 @@ impl Layout {
             Fate::Received(at) => (self.x(at), 1.0),
             Fate::Lost(at) if is_down(picture, arrow.to, at) => (self.x(at), 1.0),
             Fate::Lost(at) => (self.x(at.max(self.expected(arrow))), lost_at(arrow)),
-            Fate::InFlight => (self.x(self.expected(arrow)), FLYING_TO),
+            Fate::InFlight => (self.x(self.expected(arrow)), flying_to(arrow)),
         };
         match arrow.sent {
             Some(sent) => Segment { x1: self.x(sent), y1, x2: x_end, y2 }.piece(0.0, part),
             None => {
                 let x1 = x_end - self.delay.0 as f64 * self.px_per_ns;
-                Segment { x1, y1, x2: x_end, y2 }.piece(FLYING_TO, 1.0)
+                Segment { x1, y1, x2: x_end, y2 }.piece(flying_to(arrow), 1.0)
             }
         }
     }
@@ -256,6 +254,12 @@ impl Layout {
         let ticks = (first..).map(|i| i.saturating_mul(step)).take_while(|&ns| ns <= end.0);
         ticks.take(1000).map(|ns| (Time(ns), super::rounded(Time(ns).in_units(), 6))).collect()
     }
+}
+
+/// How far along its way a message is drawn that was still under way: about half, between two lines.
+fn flying_to(arrow: &Arrow) -> f64 {
+    let rows = arrow.from.index().abs_diff(arrow.to.index()).max(1);
+    ((rows / 2) as f64 + 0.5) / rows as f64
 }
 
 /// How far along its way a lost message is drawn: almost to the line where it is missed.
