@@ -2,6 +2,7 @@
 
 mod chores;
 mod docs;
+mod pictures;
 mod shell;
 mod source;
 mod tidy;
@@ -16,6 +17,7 @@ usage: cargo xtask CHORE
   fix            formats, applies lints, regenerates docs, rewrites golden files
   docs           regenerates docs/algorithms.md, docs/faults.md and parts of README.md
   docs --check   says whether they are up to date
+  pictures       draws one picture per algorithm and kind, on one page below target/
   tidy           checks the rules of STYLE.md that no compiler knows
   bench NAME     measures against a reference: check or sim; what building costs: build; or writes
                  docs/states.md: states";
@@ -57,6 +59,7 @@ fn run(words: &[&str]) -> Outcome {
         ["fix"] => chores::fix(&root),
         ["docs"] => Ok(docs::write(&root)?),
         ["docs", "--check"] => Ok(docs::check(&root)?),
+        ["pictures"] => Ok(pictures::write(&root)?),
         ["tidy"] => Ok(chores::tidy(&root)?),
         ["bench", "build"] => chores::bench_build(&root),
         ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),

@@ -80,6 +80,7 @@ Examples:
   quorate sim mutex/lamport --trace run.jsonl && quorate verify run.jsonl
   quorate verify my-system.jsonl              a trace that your own program wrote
   quorate verify my-system.jsonl --json
+  quorate verify my-system.jsonl --svg run.svg --from 10 --to 30
 
 Only commands, events, crashes and recoveries are read, in the order of the file. For a system of
 your own the header names a family and what is claimed:
@@ -173,15 +174,34 @@ pub(crate) struct FileArguments {
     /// Write every step as a line of JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write the run as a log with vector clocks, which ShiViz shows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) shiviz: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) picture: PictureArguments,
+}
+
+/// How a run is drawn.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PictureArguments {
     /// Draw the run as a space-time diagram
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Draw the run here
     #[arg(long, conflicts_with = "json")]
     pub(crate) draw: bool,
-    /// Write the run as a log with vector clocks, which ShiViz shows
-    #[arg(long, value_name = "FILE")]
-    pub(crate) shiviz: Option<PathBuf>,
+    /// Draw what happened from this time on [default: the start]
+    #[arg(long, value_name = "TIME", help_heading = "Pictures")]
+    pub(crate) from: Option<String>,
+    /// Draw what happened until this time [default: the end]
+    #[arg(long, value_name = "TIME", help_heading = "Pictures")]
+    pub(crate) to: Option<String>,
+    /// What stands above the diagram [default: the algorithm]
+    #[arg(long, value_name = "TEXT", help_heading = "Pictures")]
+    pub(crate) title: Option<String>,
+    /// How large letters are, in pixels: 22 can be read in a lecture hall [default: 11]
+    #[arg(long, value_name = "PX", help_heading = "Pictures")]
+    pub(crate) font_size: Option<f64>,
 }
 
 #[derive(Args, Debug)]
@@ -336,15 +356,11 @@ pub(crate) struct ReplayArguments {
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw the run as a space-time diagram
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
-    /// Draw the run here
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) draw: bool,
     /// Write the run as a log with vector clocks, which ShiViz shows
     #[arg(long, value_name = "FILE")]
     pub(crate) shiviz: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) picture: PictureArguments,
 }
 
 #[derive(Args, Debug)]
@@ -358,6 +374,8 @@ pub(crate) struct VerifyArguments {
     /// Say what a property means, with a trace that violates it
     #[arg(long, value_name = "PROPERTY", conflicts_with_all = ["file", "json"])]
     pub(crate) explain: Option<String>,
+    #[command(flatten)]
+    pub(crate) picture: PictureArguments,
 }
 
 #[derive(Args, Debug)]

@@ -49,7 +49,8 @@ pub(crate) fn run(arguments: &CheckArguments, given: Given) -> Result<Done, BadI
         show(&spec, &plan, &done, stop, &written)?;
     }
     // The verdict counts, also where nobody asked for the file that cannot be written.
-    let asked = arguments.scene.files.trace.is_some() || arguments.scene.files.svg.is_some();
+    let asked =
+        arguments.scene.files.trace.is_some() || arguments.scene.files.picture.svg.is_some();
     match written {
         Err(bad) if asked => return Err(bad),
         Err(bad) => crate::complain(&bad),
@@ -131,7 +132,7 @@ fn write(
     done: &Exhausted,
 ) -> Result<Option<PathBuf>, BadInput> {
     let Some(trace) = &done.trace else {
-        let asked = files.trace.is_some() || files.svg.is_some() || files.draw;
+        let asked = files.trace.is_some() || files.picture.is_wanted();
         if asked {
             anstream::eprintln!("quorate: there is no counterexample to write or to draw");
         }

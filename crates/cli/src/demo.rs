@@ -6,6 +6,7 @@ use quorate_algorithms::election::Election;
 use quorate_algorithms::mutex::Mutex;
 use quorate_check::{Plan, Timers};
 use quorate_core::{Cost, Span, Time};
+use quorate_lab::diagram::Picture;
 use quorate_lab::election::{ElectionSpec, Ids, Who};
 use quorate_lab::mutex::{LoadSpec, MutexSpec};
 use quorate_lab::{
@@ -13,7 +14,7 @@ use quorate_lab::{
 };
 
 use crate::Done;
-use crate::arguments::{DemoArguments, FileArguments};
+use crate::arguments::{DemoArguments, FileArguments, PictureArguments};
 use crate::output::{self, Steps};
 
 const RICART_AGRAWALA: &str = "mutex/ricart-agrawala";
@@ -179,7 +180,8 @@ fn check(folder: &Path) -> Result<bool, BadInput> {
     if let Some(trace) = &asynchronous.trace {
         let path = folder.join("bully-two-leaders.svg");
         let title = "Bully without bounded delays: two leaders";
-        output::draw(&trace.header, &trace.records, title, Some(&path), false)?;
+        let files = PictureArguments { svg: Some(path), ..PictureArguments::default() };
+        files.draw(Picture::of(&trace.header, &trace.records), title)?;
     }
     let as_expected = holds.trace.is_none() && synchronous.trace.is_none();
     Ok(as_expected && asynchronous.trace.is_some())
@@ -203,7 +205,9 @@ fn pictures(folder: &Path) -> Result<(), BadInput> {
         (ring, "chang-roberts.svg", "Chang-Roberts: ids 3, 7, 2, 9, 4, 1 round a ring"),
         (bully, "bully.svg", "Bully: 5 is down, 4 takes over, 5 comes back"),
     ] {
-        let files = FileArguments { svg: Some(folder.join(file)), ..FileArguments::default() };
+        let svg = Some(folder.join(file));
+        let picture = PictureArguments { svg, ..PictureArguments::default() };
+        let files = FileArguments { picture, ..FileArguments::default() };
         let header = spec.header("sim");
         let mut steps = Steps::new(&files, &header)?;
         let mut record = |record| steps.take(record);

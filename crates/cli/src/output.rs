@@ -7,14 +7,15 @@ use std::sync::Mutex;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use quorate_core::Time;
 use quorate_core::trace::{END, Header, Record};
 use quorate_lab::diagram::{self, Picture};
 use quorate_lab::trace_file::RECORDS_MAX;
-use quorate_lab::{BadInput, Figure, Number, shiviz};
+use quorate_lab::{BadInput, Figure, Number, read_time, shiviz};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value};
 
-use crate::arguments::FileArguments;
+use crate::arguments::{FileArguments, PictureArguments};
 
 /// So many steps are kept for a picture.
 const PICTURE_STEPS_MAX: usize = 200_000;
@@ -230,7 +231,7 @@ pub(crate) struct Steps<'a> {
 impl<'a> Steps<'a> {
     /// Opens what has to be written.
     pub(crate) fn new(files: &'a FileArguments, header: &'a Header) -> Result<Self, BadInput> {
-        if files.trace.is_some() && files.trace == files.svg {
+        if files.trace.is_some() && files.trace == files.picture.svg {
             return Err(BadInput::new("--svg", "it is the file of the trace"));
         }
         let (out, records, failed) = (None, Vec::new(), None);
@@ -249,7 +250,7 @@ impl<'a> Steps<'a> {
     }
 
     fn drawn(&self) -> bool {
-        self.files.draw || self.files.svg.is_some() || self.files.shiviz.is_some()
+        self.files.picture.is_wanted() || self.files.shiviz.is_some()
     }
 
     /// Takes the next step.
@@ -289,7 +290,7 @@ impl<'a> Steps<'a> {
             return Ok(());
         }
         if self.records.len() > PICTURE_STEPS_MAX {
-            let FileArguments { draw, svg, .. } = self.files;
+            let PictureArguments { draw, svg, .. } = &self.files.picture;
             let argument = match (draw, svg) {
                 (true, _) => "--draw",
                 (false, Some(_)) => "--svg",
@@ -303,7 +304,7 @@ impl<'a> Steps<'a> {
         if let Some(path) = &self.files.shiviz {
             write_log(self.header.nodes, &self.records, path)?;
         }
-        draw(self.header, &self.records, title, self.files.svg.as_deref(), self.files.draw)
+        self.files.picture.draw(Picture::of(self.header, &self.records), title)
     }
 }
 
@@ -314,24 +315,47 @@ pub(crate) fn write_log(nodes: usize, records: &[Record], path: &Path) -> Result
     std::fs::write(path, log).map_err(|error| bad_file("--shiviz", path, &error))
 }
 
-/// Draws a run, into a file, on the terminal, or both.
-pub(crate) fn draw(
-    header: &Header,
-    records: &[Record],
-    title: &str,
-    svg: Option<&Path>,
-    here: bool,
-) -> Result<(), BadInput> {
-    let picture = Picture::from_trace(&header.algorithm, header.nodes, records);
-    if let Some(path) = svg {
-        let style = diagram::Style { title: title.to_owned(), ..diagram::Style::default() };
-        let text = picture.svg(&style).map_err(|error| BadInput::new("--svg", error))?;
-        std::fs::write(path, text).map_err(|error| bad_file("--svg", path, &error))?;
+/// The smallest and the largest letters that a diagram is drawn with, in pixels.
+const FONT_PX: std::ops::RangeInclusive<f64> = 6.0..=60.0;
+
+impl PictureArguments {
+    /// Is anything to be drawn?
+    pub(crate) const fn is_wanted(&self) -> bool {
+        self.draw || self.svg.is_some()
     }
-    if here {
-        print_line(&picture.unicode(width()));
+
+    /// Draws a run, into a file, on the terminal, or both.
+    pub(crate) fn draw(&self, picture: Picture, title: &str) -> Result<(), BadInput> {
+        let time = |argument, text: &Option<String>| {
+            let text = text.as_deref().map(|text| read_time(argument, text)).transpose();
+            text.map(|span| span.map(|span| Time::ZERO + span))
+        };
+        let (from, to) = (time("--from", &self.from)?, time("--to", &self.to)?);
+        if let (Some(from), Some(to)) = (from, to)
+            && to <= from
+        {
+            return Err(BadInput::new("--to", "it is not after --from"));
+        }
+        if let Some(px) = self.font_size.filter(|px| !FONT_PX.contains(px)) {
+            let (least, most) = (FONT_PX.start(), FONT_PX.end());
+            let reason = format!("{px} is not a number of pixels from {least} to {most}");
+            return Err(BadInput::new("--font-size", reason));
+        }
+        if !self.is_wanted() {
+            return Ok(());
+        }
+        let picture = picture.between(from, to);
+        if let Some(path) = &self.svg {
+            let title = self.title.clone().unwrap_or_else(|| title.to_owned());
+            let style = diagram::Style { title, caption: String::new(), font_px: self.font_size };
+            let text = picture.svg(&style).map_err(|error| BadInput::new("--svg", error))?;
+            std::fs::write(path, text).map_err(|error| bad_file("--svg", path, &error))?;
+        }
+        if self.draw {
+            print_line(&picture.unicode(width()));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A file that cannot be written.

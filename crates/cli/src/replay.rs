@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::BufReader;
 
+use quorate_lab::diagram::Picture;
 use quorate_lab::trace_file::TraceFile;
 use quorate_lab::{BadInput, Difference, Replayed, Spec, replay};
 use serde_json::{Map, json};
@@ -26,13 +27,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<Done, BadInput> {
         return Err(bad(&format!("line {line} is not what happens: {text}")));
     }
     let header = &trace.header;
-    output::draw(
-        header,
-        &trace.records,
-        &header.algorithm,
-        arguments.svg.as_deref(),
-        arguments.draw,
-    )?;
+    arguments.picture.draw(Picture::of(header, &trace.records), &header.algorithm)?;
     if let Some(path) = &arguments.shiviz {
         output::write_log(header.nodes, &trace.records, path)?;
     }

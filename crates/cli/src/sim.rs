@@ -260,10 +260,6 @@ pub(crate) fn show(spec: &Spec, figures: &[(&'static str, Figure)], report: Opti
         let violation = output::paint(output::red(), &violation.to_string());
         output::print_line(&format!("at {at}: {violation}"));
     }
-    for (at, violation) in report.into_iter().flat_map(Report::open) {
-        let at = output::rounded(at.in_units());
-        output::print_line(&format!("open when the run was cut at {at}: {violation}"));
-    }
     let open: Vec<_> = report.into_iter().flat_map(Report::unfinished).collect();
     if let (false, Some(report)) = (open.is_empty(), report) {
         let (end, open) = (output::rounded(report.end.in_units()), open.join(", "));

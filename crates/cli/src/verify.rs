@@ -5,6 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use quorate_lab::BadInput;
+use quorate_lab::diagram::{Fault, Picture};
 use quorate_lab::trace_file::TraceFile;
 use quorate_lab::verify::{Finding, Verified, explain, verify};
 use serde_json::{Map, Value, json};
@@ -24,12 +25,29 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<Done, BadInput> {
     let bad = |error| BadInput::new("TRACE", format!("{}: {error}", path.display()));
     let trace = TraceFile::read(BufReader::new(file)).map_err(bad)?;
     let verified = verify(&trace).map_err(bad)?;
+    arguments.picture.draw(picture(&trace, &verified), &trace.header.algorithm)?;
     if arguments.json {
         output::print_json(&report(&trace, &verified));
     } else {
         output::print_line(&summary(&trace, &verified));
     }
     Ok(if verified.holds() { Done::Holds } else { Done::Violated })
+}
+
+/// The run, with what shows that something does not hold.
+fn picture(trace: &TraceFile, verified: &Verified) -> Picture {
+    let mut picture = Picture::of(&trace.header, &trace.records);
+    if let Some(finding) = verified.findings.first() {
+        // What shows only in the end shows after the last record.
+        let seen = trace.records.get(finding.line.saturating_sub(2)).or(trace.records.last());
+        if let Some(record) = seen {
+            let (property, text) = (finding.property.to_owned(), finding.text.clone());
+            let fault = Fault { at: record.at, node: record.node, property, text };
+            let guilty = finding.evidence.iter().map(|witness| (witness.at, witness.node));
+            picture.accuse(fault, guilty.collect());
+        }
+    }
+    picture
 }
 
 fn summary(trace: &TraceFile, verified: &Verified) -> String {

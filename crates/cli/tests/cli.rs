@@ -271,6 +271,34 @@ fn pictures_are_drawn() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("sends ELECTION to"));
     let svg = std::fs::read_to_string(folder.join("run.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("COORDINATOR"));
+    assert!(svg.contains("crash 5@0") && svg.contains("seed 1"), "what the run was given");
+    let large = ["--title", "A & B", "--font-size", "22", "--from", "0.5", "--to", "2.5"];
+    let output = quorate(&folder, &[&arguments[..], &large].concat());
+    assert_eq!(code(&output), 0);
+    let part = std::fs::read_to_string(folder.join("run.svg")).unwrap();
+    assert!(part.contains(">A &amp; B</text>") && part.contains("2 time units"), "{part}");
+}
+
+/// Whatever the terminal is like: no table and no help is wider than it.
+#[test]
+fn what_is_printed_fits_the_terminal() {
+    let folder = folder("narrow");
+    for arguments in [
+        &["compare", "mutex", "--nodes", "4"][..],
+        &["quorum", "compare", "--nodes", "7"],
+        &["algorithms"],
+        &["sim", "--help"],
+        &["sim", "election/chang-roberts", "--nodes", "30", "--draw"],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+        let output = command.args(arguments).current_dir(&folder).env("COLUMNS", "80").output();
+        let output = output.unwrap().stdout;
+        let text = String::from_utf8_lossy(&output);
+        // Examples below a help are to be copied, and stay as they are.
+        let lines = text.lines().take_while(|line| *line != "Examples:");
+        let longest = lines.max_by_key(|line| line.chars().count()).unwrap();
+        assert!(longest.chars().count() <= 80, "{arguments:?}: {longest}");
+    }
 }
 
 #[test]
@@ -737,6 +765,12 @@ mutex, 2 nodes, 2 records, 4 events
     assert_eq!((&report["holds"], &report["family"]), (&false.into(), &"mutex".into()));
     assert_eq!(report["violation"]["line"], 3);
     assert_eq!(report["violation"]["evidence"][3]["text"], "Granted(None)");
+    let drawn = quorate(&folder, &["verify", "foreign", "--svg", "foreign.svg", "--draw"]);
+    let text = String::from_utf8_lossy(&drawn.stdout);
+    assert!(text.contains("! 1 Granted") && text.contains("! 2 Granted"), "{text}");
+    let svg = std::fs::read_to_string(folder.join("foreign.svg")).unwrap();
+    assert_eq!(svg.matches("<title>has to do with the violation").count(), 4);
+    assert!(svg.contains("safety violated at 2"), "{svg}");
     std::fs::write(folder.join("cut"), lines[..2].join("\n")).unwrap();
     for (file, complaint) in [
         ("cut", "quorate: TRACE: cut: line 3: the trace is cut off: it has no end line\n"),

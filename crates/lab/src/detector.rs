@@ -12,7 +12,7 @@ use quorate_core::{Fact, NodeId, NodeSet, Span, Time, Topology};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 
-use crate::diagram::Seen;
+use crate::diagram::{Change, Seen};
 use crate::figures::{Named, by_kind};
 use crate::registry::Study;
 use crate::text::span;
@@ -75,8 +75,12 @@ impl Study for Detector {
         Quality::new(spec.nodes)
     }
 
-    fn seen(_: Fact<'_, Command, Event>) -> Seen {
-        Seen::default()
+    fn seen(fact: Fact<'_, Command, Event>) -> Seen {
+        match fact {
+            Fact::Event(Event::Suspect(peer)) => Seen::change(Change::Suspect(*peer)),
+            Fact::Event(Event::Trust(peer)) => Seen::change(Change::Trust(*peer)),
+            _ => Seen::default(),
+        }
     }
 
     fn figures(quality: &Quality, report: &Report, _: Span) -> Figures {

@@ -6,24 +6,30 @@
 //! terminal. A simulated run, a counterexample and a run of a cluster are the same kind of trace,
 //! hence the same picture.
 
+mod inset;
 mod labels;
 mod lanes;
 mod layout;
 mod legend;
 mod listing;
+mod notation;
 mod reading;
+mod setting;
 mod svg;
 mod unicode;
+mod window;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use quorate_core::trace::Record;
+use quorate_core::trace::{Header, Record};
 use quorate_core::{NodeId, Time, ViewId};
 
 use crate::registry::sight;
+use notation::Notation;
 
 pub use listing::listing;
+pub use setting::{Setting, Split};
 
 /// The most arrows that are drawn as SVG: browsers become slow beyond.
 pub const ARROWS_MAX: usize = 10_000;
@@ -47,10 +53,44 @@ pub struct Picture {
     pub bars: Vec<Bar>,
     /// When nodes were down.
     pub outages: Vec<Outage>,
+    /// Who entered which view when, in order.
+    pub entries: Vec<Entry>,
+    /// Who suspected whom.
+    pub suspicions: Vec<Suspicion>,
     /// All that happened, in order; for drawings with one row per event, and for marks.
     pub events: Vec<Event>,
     /// The first violation.
     pub violation: Option<Fault>,
+    /// What shows the violation: when and at which nodes.
+    pub guilty: Vec<(Time, NodeId)>,
+    /// What the run was given.
+    pub setting: Setting,
+}
+
+/// A node enters a view.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Which view.
+    pub view: u64,
+    /// Who.
+    pub node: NodeId,
+    /// When.
+    pub at: Time,
+    /// Who the members are, if that is told.
+    pub members: Vec<NodeId>,
+}
+
+/// A node takes another one for dead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Suspicion {
+    /// Who suspects.
+    pub node: NodeId,
+    /// Whom.
+    pub peer: NodeId,
+    /// Since when.
+    pub from: Time,
+    /// Until when, if not to the end.
+    pub until: Option<Time>,
 }
 
 /// A message on its way to one receiver.
@@ -115,6 +155,8 @@ pub enum Phase {
     Leading,
     /// It is a member of a group, in a view.
     Member,
+    /// It has stopped, and waits for the next view.
+    Still,
 }
 
 /// What can be seen of something that happens at a node, beside its words.
@@ -141,6 +183,10 @@ pub enum Change {
     Down,
     /// It is up again.
     Up,
+    /// It takes this node for dead.
+    Suspect(NodeId),
+    /// It does not any more.
+    Trust(NodeId),
 }
 
 impl Seen {
@@ -242,12 +288,15 @@ impl fmt::Display for Fault {
 }
 
 /// The words around a drawing.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Style {
     /// Above the drawing.
     pub title: String,
-    /// Under the title; [`Picture::summary`] if empty.
+    /// Under the title; [`Picture::summary`] and what the run was given if empty.
     pub caption: String,
+    /// How large letters are, in pixels; as usual if not given. The drawing gets no wider with it, so
+    /// that it can be read from afar.
+    pub font_px: Option<f64>,
 }
 
 /// The run does not fit into a picture.
@@ -272,22 +321,40 @@ impl fmt::Display for TooLarge {
 impl std::error::Error for TooLarge {}
 
 impl Picture {
-    /// Views that were installed, by number, and the bars that begin with them.
-    fn views(&self) -> BTreeMap<u64, Vec<&Bar>> {
-        let mut views: BTreeMap<u64, Vec<&Bar>> = BTreeMap::new();
-        for bar in self.bars.iter().filter(|bar| bar.phase == Phase::Member) {
-            if let Some(ViewId(number)) = bar.view {
-                views.entry(number).or_default().push(bar);
-            }
+    /// Views that were entered, by number and members, and who entered them. Parts of a network that
+    /// is cut may have views of the same number.
+    fn views(&self) -> BTreeMap<(u64, Vec<NodeId>), Vec<&Entry>> {
+        let mut views: BTreeMap<_, Vec<&Entry>> = BTreeMap::new();
+        for entry in &self.entries {
+            views.entry((entry.view, entry.members.clone())).or_default().push(entry);
         }
         views
+    }
+
+    /// Reads a picture out of a trace: what happened, and what the run was given.
+    #[must_use]
+    pub fn of(header: &Header, records: &[Record]) -> Self {
+        let setting = setting::read(header);
+        reading::read(sight(&header.algorithm), header.nodes, records, setting)
+    }
+
+    /// Marks what shows that a property does not hold: the first time that it does not, and where.
+    pub fn accuse(&mut self, fault: Fault, guilty: Vec<(Time, NodeId)>) {
+        self.violation = Some(fault);
+        self.guilty = guilty;
+    }
+
+    /// What happened between two times; all of it if they are not given.
+    #[must_use]
+    pub fn between(self, from: Option<Time>, to: Option<Time>) -> Self {
+        window::between(self, from, to)
     }
 
     /// Reads a picture out of the trace of a run of so many nodes. What commands and events mean is
     /// known from the family of the algorithm. Records that name other nodes are passed over.
     #[must_use]
     pub fn from_trace(algorithm: &str, nodes: usize, records: &[Record]) -> Self {
-        reading::read(sight(algorithm), nodes, records)
+        reading::read(sight(algorithm), nodes, records, Setting::default())
     }
 
     /// Draws it as a self-contained SVG file: process lines from left to right on a true time axis.
@@ -331,33 +398,18 @@ impl Picture {
                 parts.push(format!("{count} {what}"));
             }
         }
-        parts.push(format!("{} time units", rounded(self.end.since(self.start).in_units(), 3)));
+        let took = self.end.since(self.start).in_units();
+        parts.push(match self.setting.in_steps {
+            true => plural(took.round() as usize, "step"),
+            false => format!("{} time units", rounded(took, 3)),
+        });
         parts.join(" · ")
     }
 
-    /// What is written at an arrow: its kind, and what it carries if that is short.
-    fn words(&self, arrow: &Arrow) -> (&str, Option<String>) {
-        (&self.kinds[arrow.kind], detail(&arrow.text))
+    /// An arrow in the notation of papers.
+    fn notation(&self, arrow: &Arrow) -> Notation {
+        Notation::new(&self.kinds[arrow.kind], &arrow.text)
     }
-
-    /// Kind and content of an arrow in one.
-    fn name(&self, arrow: &Arrow) -> String {
-        match self.words(arrow) {
-            (kind, Some(detail)) => format!("{kind} {detail}"),
-            (kind, None) => kind.to_string(),
-        }
-    }
-}
-
-/// The longest content of a message that is written at its arrow.
-const DETAIL_CHARS_MAX: usize = 10;
-
-/// What stands in the parentheses of `Request(3.1)`, if it is short.
-fn detail(text: &str) -> Option<String> {
-    let (_, inner) = text.split_once('(')?;
-    let inner = inner.strip_suffix(')')?;
-    let is_short = inner.chars().count() <= DETAIL_CHARS_MAX;
-    (is_short && !inner.is_empty()).then(|| printable(inner))
 }
 
 /// Text from a trace, made fit for a terminal: nothing in it moves the cursor.

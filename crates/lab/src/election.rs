@@ -287,6 +287,15 @@ impl Study for Election {
         Outcome::default()
     }
 
+    /// The ids, where they are not the numbers of the nodes.
+    fn names(setup: &Setup) -> Vec<String> {
+        let mut ranks = setup.ranks.iter();
+        match ranks.all(|(node, rank)| format!("{rank:?}") == node.to_string()) {
+            true => Vec::new(),
+            false => setup.ranks.iter().map(|(_, rank)| format!("id {rank:?}")).collect(),
+        }
+    }
+
     fn seen(fact: Fact<'_, Command, Event>) -> Seen {
         match fact {
             Fact::Command(Command::Elect) => Seen::word("asks for a leader"),

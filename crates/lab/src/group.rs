@@ -275,10 +275,21 @@ impl Study for Group {
                 Seen { view: Some(*view), ..Seen::begin(Phase::Member) }
             }
             Fact::Event(Event::Left | Event::Excluded) => Seen::change(Change::End),
-            Fact::Event(Event::Transitional { .. })
-            | Fact::Command(Command::Join | Command::Leave)
-            | Fact::Crashed
-            | Fact::Recovered => Seen::default(),
+            Fact::Event(Event::Transitional { .. }) => Seen::word("goes on with some members"),
+            Fact::Command(Command::Join) => Seen::word("asks to join"),
+            Fact::Command(Command::Leave) => Seen::word("asks to leave"),
+            Fact::Crashed | Fact::Recovered => Seen::default(),
+        }
+    }
+
+    fn members(setup: &Setup) -> Vec<NodeId> {
+        setup.members.iter().collect()
+    }
+
+    fn told(event: &Event) -> Vec<NodeId> {
+        match event {
+            Event::Installed { members, .. } => members.to_vec(),
+            _ => Vec::new(),
         }
     }
 

@@ -15,7 +15,7 @@ use quorate_algorithms::{Catalogued, Maker, Portable, nearest};
 use quorate_check::{Plan, Progress, Report as Explored};
 use quorate_core::trace::Record;
 use quorate_core::{
-    Algorithm, Fact, Meta, Options, Scene, Solution, Span, Topology, Traits, Workload,
+    Algorithm, Fact, Meta, NodeId, Options, Scene, Solution, Span, Topology, Traits, Workload,
 };
 use quorate_sim::{Observer, Report};
 use serde::de::DeserializeOwned;
@@ -111,6 +111,21 @@ pub trait Study: Catalogued {
 
     /// What pictures show of something that users wish or are told.
     fn seen(fact: Fact<'_, Self::Command, Self::Event>) -> Seen;
+
+    /// Who is a member from the start, where that changes.
+    fn members(_setup: &Self::Setup) -> Vec<NodeId> {
+        Vec::new()
+    }
+
+    /// The members that an event tells of.
+    fn told(_event: &Self::Event) -> Vec<NodeId> {
+        Vec::new()
+    }
+
+    /// What nodes are called beside their numbers, by node; nothing if nothing.
+    fn names(_setup: &Self::Setup) -> Vec<String> {
+        Vec::new()
+    }
 
     /// What was measured; times in units of `unit`, T.
     fn figures(measures: &Self::Measures, report: &Report, unit: Span) -> Self::Figures;
@@ -211,7 +226,15 @@ pub(crate) struct Problem {
     pub(crate) judge_ours: Judgement,
     pub(crate) judge_theirs: fn(&TraceFile) -> Result<Verified, BadTrace>,
     pub(crate) traits: fn(&Spec) -> Result<Traits, BadInput>,
+    pub(crate) scenery: fn(&Spec) -> Result<Scenery, BadInput>,
     sight: Sight,
+}
+
+/// What pictures show of what a run is given.
+pub(crate) struct Scenery {
+    pub(crate) topology: Topology,
+    pub(crate) members: Vec<NodeId>,
+    pub(crate) names: Vec<String>,
 }
 
 /// What pictures show of commands and events that a trace writes as text.
@@ -219,6 +242,8 @@ pub(crate) struct Problem {
 pub(crate) struct Sight {
     pub(crate) command: fn(&str) -> Seen,
     pub(crate) event: fn(&str) -> Seen,
+    /// The members that an event tells of.
+    pub(crate) members: fn(&str) -> Vec<NodeId>,
 }
 
 /// Makes the list of families, and the types that have one of each.
@@ -338,7 +363,12 @@ where
         judge_ours: |spec, trace| Ok(judge_ours(&stacked::<F>(spec)?, trace)),
         judge_theirs: judge_theirs::<F>,
         traits: |spec| Ok(stacked::<F>(spec)?.traits),
+        scenery: |spec| {
+            let Scene { topology, setup, .. } = stacked::<F>(spec)?;
+            Ok(Scenery { topology, members: F::members(&setup), names: F::names(&setup) })
+        },
         sight: Sight {
+            members: |text| F::event(text).map_or_else(Vec::new, |event| F::told(&event)),
             command: |text| {
                 let command = F::command(text);
                 command.map_or_else(Seen::default, |command| F::seen(Fact::Command(&command)))
@@ -477,7 +507,8 @@ pub(crate) fn family(name: &str) -> Option<&'static Problem> {
 /// What pictures show of commands and events of this algorithm, or of all of a family; nothing if
 /// there is no such family.
 pub(crate) fn sight(algorithm: &str) -> Sight {
-    let blind = Sight { command: |_| Seen::default(), event: |_| Seen::default() };
+    let blind =
+        Sight { command: |_| Seen::default(), event: |_| Seen::default(), members: |_| Vec::new() };
     let problem = algorithm.split('/').next().and_then(family);
     problem.map_or(blind, |problem| problem.sight)
 }

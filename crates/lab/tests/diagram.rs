@@ -13,6 +13,7 @@ use std::path::Path;
 
 use quorate_core::trace::{Happening, Outcome, Parcel, Record};
 use quorate_core::{NodeId, Time};
+use quorate_lab::Spec;
 use quorate_lab::diagram::{Fate, Mark, Phase, Picture, Style, TooLarge, What, listing};
 
 fn golden(name: &str, found: &str) {
@@ -26,7 +27,7 @@ fn golden(name: &str, found: &str) {
 
 fn draw(name: &str, family: &str, title: &str, nodes: usize, records: &[Record]) -> Picture {
     let picture = Picture::from_trace(family, nodes, records);
-    let style = Style { title: title.into(), caption: String::new() };
+    let style = Style { title: title.into(), ..Style::default() };
     let svg = picture.svg(&style).unwrap();
     assert_well_formed(&svg);
     golden(&format!("{name}.svg"), &svg);
@@ -142,7 +143,7 @@ fn no_trace_breaks_a_picture() {
         for count in 0..=odd().len() {
             let mut records = odd()[..count].to_vec();
             let title = "<title> & \"more\" \u{7}".to_string();
-            let style = Style { title: title.clone(), caption: title };
+            let style = Style { title: title.clone(), caption: title, font_px: Some(22.0) };
             for _ in 0..2 {
                 let picture = Picture::from_trace("mutex", nodes, &records);
                 let svg = picture.svg(&style).unwrap();
@@ -244,6 +245,94 @@ fn views_cover_nothing() {
     let svg = Picture::from_trace("group", 3, &records).svg(&Style::default()).unwrap();
     let barrier = svg.lines().find(|line| line.contains("stroke-dasharray=\"7 3\"")).unwrap();
     assert!(barrier.contains("fill=\"none\""), "{barrier}");
+}
+
+/// More kinds than colours are told apart by their strokes and heads.
+#[test]
+fn no_two_kinds_look_alike() {
+    let sends = (0..10).map(|i| Outcome::Send {
+        id: i,
+        to: vec![NodeId::at(1)],
+        kind: format!("KIND{i}").into(),
+        text: "K".into(),
+    });
+    let records = [step(0, 1, Happening::Start, sends.collect())];
+    let svg = Picture::from_trace("mutex", 2, &records).svg(&Style::default()).unwrap();
+    let sign = |kind: usize| {
+        let is_legend =
+            |line: &&str| line.contains(&format!(">KIND{kind}<")) && line.contains("<path");
+        let line = svg.lines().find(is_legend).unwrap();
+        line.split_once("<path").unwrap().1.split_once("<text").unwrap().0.to_string()
+    };
+    let signs: std::collections::BTreeSet<_> = (0..10).map(sign).collect();
+    assert_eq!(signs.len(), 10);
+}
+
+/// Of a window only what is in it is drawn, and nothing runs out of the picture.
+#[test]
+fn a_stretch_of_time_can_be_drawn_alone() {
+    let records = runs::ricart_agrawala(3, &[(0, 1), (5, 2)], runs::uneven);
+    let picture = Picture::from_trace("mutex", 3, &records);
+    let (from, to) = (Time(1_000_000), Time(2_000_000));
+    let part = picture.clone().between(Some(from), Some(to));
+    assert!(part.events.len() < picture.events.len() && !part.events.is_empty());
+    assert!(part.events.iter().all(|event| (from..=to).contains(&event.at)));
+    assert!(part.arrows.len() < picture.arrows.len());
+    let svg = part.svg(&Style::default()).unwrap();
+    assert_well_formed(&svg);
+    let width: f64 =
+        svg.split_once("width=\"").unwrap().1.split_once('"').unwrap().0.parse().unwrap();
+    for path in svg.split("<path d=\"M").skip(1) {
+        let x: f64 = path.split([' ', 'V', 'H', 'L']).next().unwrap().parse().unwrap();
+        assert!((0.0..=width).contains(&x), "{x} of {width}: {path}");
+    }
+    assert_eq!(picture.clone().between(None, None), picture);
+}
+
+/// What a run was given is read from the header of its trace.
+#[test]
+fn a_picture_tells_what_the_run_was_given() {
+    let mut spec = Spec::new("group/virtual-synchrony", 4);
+    spec.read("members", "3").unwrap();
+    spec.crashes = vec!["2@8".parse().unwrap()];
+    let told = |at, node, event: &str| {
+        step(at, node, Happening::Timer("Views".into()), vec![Outcome::Emit(event.into())])
+    };
+    let records = [told(0, 1, "deliver 2:1"), told(9, 1, "install 2 1,3 0/0")];
+    let picture = Picture::of(&spec.header("sim"), &records);
+    assert!(picture.setting.words.contains("seed 1") && picture.setting.words.contains("2@8"));
+    let members: Vec<_> = picture.bars.iter().map(|bar| bar.node.number()).collect();
+    assert_eq!(members, [1, 2, 3, 1], "three from the start, and 1 again in view 2");
+    let svg = picture.svg(&Style::default()).unwrap();
+    assert_well_formed(&svg);
+    assert!(svg.contains("view 2 {1,3}") && svg.contains("crash 2@8"), "{svg}");
+    let first = picture.unicode(100).lines().nth(3).unwrap().to_string();
+    assert_eq!(first.matches('▒').count(), 3, "{first}");
+
+    let mut ring = Spec::new("election/chang-roberts", 3);
+    ring.read("ids", "descending").unwrap();
+    let picture =
+        Picture::of(&ring.header("check"), &[step(2_000_000, 1, Happening::Start, vec![])]);
+    assert_eq!(picture.setting.names, ["id 3", "id 2", "id 1"]);
+    assert_eq!(picture.setting.links.len(), 3);
+    assert!(picture.summary().ends_with("0 steps"), "{}", picture.summary());
+}
+
+/// A suspicion lasts from a failure detector's word to its next one.
+#[test]
+fn suspicions_are_bars() {
+    let told = |at, event: &str| {
+        step(at, 1, Happening::Timer("Silence(2)".into()), vec![Outcome::Emit(event.into())])
+    };
+    let records = [told(1, "Suspect(2)"), told(5, "Trust(2)"), told(7, "Suspect(3)")];
+    let picture = Picture::from_trace("detector", 3, &records);
+    let lasting: Vec<_> = picture
+        .suspicions
+        .iter()
+        .map(|one| (one.peer.number(), one.from.0, one.until.map(|until| until.0)))
+        .collect();
+    assert_eq!(lasting, [(2, 1, Some(5)), (3, 7, None)]);
+    assert!(picture.svg(&Style::default()).unwrap().contains("suspects a node"));
 }
 
 /// As much of XML as the pictures use: elements are closed in order, attributes are quoted, text

@@ -11,6 +11,8 @@ pub(super) const LABEL_PX: f64 = 10.0;
 /// With more arrows than this no arrow gets a label.
 const ARROWS_MAX: usize = 400;
 const CHAR_PX: f64 = LABEL_PX * 0.68;
+/// The longest content of a message that is written at its arrow.
+const DETAIL_CHARS_MAX: usize = 14;
 /// From the arrow to the middle of the text.
 const OFFSET: f64 = 7.5;
 const HALF_HEIGHT: f64 = LABEL_PX * 0.5;
@@ -39,11 +41,16 @@ struct Turned {
 }
 
 /// Places labels on what can have one. The segments are those of the arrows.
-pub(super) fn place(picture: &Picture, layout: &Layout, segments: &[Segment]) -> Vec<Label> {
+pub(super) fn place(
+    picture: &Picture,
+    layout: &Layout,
+    segments: &[Segment],
+    bends: &[f64],
+) -> Vec<Label> {
     if segments.len() > ARROWS_MAX {
         return Vec::new();
     }
-    let mut placer = Placer { picture, layout, segments, taken: Vec::new() };
+    let mut placer = Placer { picture, layout, segments, bends, taken: Vec::new() };
     let has_label = |index: &usize| {
         let arrow = &picture.arrows[*index];
         arrow.from != arrow.to && arrow.copy_of.is_none()
@@ -58,6 +65,8 @@ struct Placer<'a> {
     picture: &'a Picture,
     layout: &'a Layout,
     segments: &'a [Segment],
+    /// How far arrows are bent aside.
+    bends: &'a [f64],
     taken: Vec<Turned>,
 }
 
@@ -66,9 +75,17 @@ impl Placer<'_> {
     /// a message carries goes before its kind, which the colour says, too.
     fn best(&mut self, index: usize) -> Option<Label> {
         let arrow = &self.picture.arrows[index];
-        let (_, detail) = self.picture.words(arrow);
-        let texts: Vec<_> =
-            [Some(self.picture.name(arrow)), detail].into_iter().flatten().collect();
+        let notation = self.picture.notation(arrow);
+        let is_short = |text: &&str| (1..=DETAIL_CHARS_MAX).contains(&text.chars().count());
+        let first = notation.short.split(", ").next();
+        let detail = Some(notation.short.as_str()).filter(is_short).or(first.filter(is_short));
+        let texts = match detail {
+            Some(detail) if notation.is_of_view => vec![notation.with(detail), notation.with("")],
+            Some(detail) => {
+                vec![notation.with(detail), super::printable(detail), notation.with("")]
+            }
+            None => vec![notation.with("")],
+        };
         let covering = |cost_max| texts.iter().map(move |text| (text, cost_max));
         let mut tries = covering(1.0).chain(covering(2.0));
         tries.find_map(|(text, cost_max)| self.label(index, text, cost_max))
@@ -87,7 +104,7 @@ impl Placer<'_> {
                 if room < width / 2.0 + 4.0 {
                     continue;
                 }
-                let (x, y) = segment.at(*part);
+                let (x, y) = segment.bent(self.bends[arrow]).at(*part);
                 let (x, y) = (x + up.0 * OFFSET * side, y + up.1 * OFFSET * side);
                 let place = Turned { x, y, half_width: width / 2.0, along };
                 let preference = rank as f64 * 0.07 + if side < 0.0 { 0.3 } else { 0.0 };

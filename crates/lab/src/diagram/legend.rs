@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::svg::{colour, escape, fill};
+use super::svg::{SUSPICION, colour, dash, escape, fill, is_hollow};
 use super::{Change, Fate, Mark, Phase, Picture, Seen, What};
 
 const ITEM_GAP: f64 = 18.0;
@@ -37,10 +37,11 @@ fn text_width(text: &str) -> f64 {
 fn items(picture: &Picture) -> Vec<(String, String)> {
     let mut items = Vec::new();
     for (kind, name) in picture.kinds.iter().enumerate() {
-        let colour = colour(kind);
+        let (colour, dash) = (colour(kind), dash(kind));
+        let fill = if is_hollow(kind) { "#fff" } else { colour };
         let sign = format!(
-            "<path d=\"M0 0H20\" stroke=\"{colour}\" stroke-width=\"1.8\"/>\
-             <path d=\"M26 0L17 -4L17 4Z\" fill=\"{colour}\"/>"
+            "<path d=\"M0 0H20\" stroke=\"{colour}\" stroke-width=\"1.8\"{dash}/>\
+             <path d=\"M26 0L17 -4L17 4Z\" fill=\"{fill}\" stroke=\"{colour}\"/>"
         );
         items.push((sign, name.clone()));
     }
@@ -64,7 +65,21 @@ fn items(picture: &Picture) -> Vec<(String, String)> {
         items.push((sign.into(), "a further copy".into()));
     }
     items.extend(phases(picture));
+    if !picture.suspicions.is_empty() {
+        let sign = format!("<rect y=\"-2\" width=\"26\" height=\"4\" fill=\"{SUSPICION}\"/>");
+        items.push((sign, "suspects a node".into()));
+    }
+    if !picture.setting.splits.is_empty() {
+        let sign = "<rect y=\"-5\" width=\"26\" height=\"10\" fill=\"#FBE3E0\"/>\
+                    <path d=\"M0 0H26\" stroke=\"#C00000\" stroke-dasharray=\"4 3\"/>";
+        items.push((sign.into(), "the network is cut".into()));
+    }
     items.extend(marks(picture));
+    if !picture.guilty.is_empty() {
+        let sign =
+            "<circle cx=\"19\" r=\"7\" stroke=\"#C00000\" stroke-width=\"2\" fill=\"none\"/>";
+        items.push((sign.into(), "has to do with the violation".into()));
+    }
     items
 }
 
@@ -74,6 +89,7 @@ fn phases(picture: &Picture) -> impl Iterator<Item = (String, String)> {
         (Phase::Inside, "inside"),
         (Phase::Leading, "leading"),
         (Phase::Member, "member of a view"),
+        (Phase::Still, "stands still until the next view"),
     ];
     let occur = |phase| picture.bars.iter().any(|bar| bar.phase == phase);
     phases.into_iter().filter(move |(phase, _)| occur(*phase)).map(|(phase, words)| {
@@ -83,7 +99,7 @@ fn phases(picture: &Picture) -> impl Iterator<Item = (String, String)> {
 }
 
 fn marks(picture: &Picture) -> impl Iterator<Item = (String, String)> {
-    let marks = [
+    let kinds = [
         (Mark::Crash, "crash"),
         (Mark::Pause, "pause"),
         (Mark::Recover, "recovery"),
@@ -92,15 +108,18 @@ fn marks(picture: &Picture) -> impl Iterator<Item = (String, String)> {
         (Mark::Timer, "timer ran out"),
         (Mark::Detector, "failure detector"),
     ];
-    marks.into_iter().filter_map(|(wanted, words)| {
-        let seen = picture.events.iter().find_map(|event| match &event.what {
-            What::Mark(mark, _) if *mark == wanted && is_drawn(*mark, event.seen) => {
-                Some(event.seen)
+    let mut items: Vec<(Mark, &'static str)> = Vec::new();
+    for (wanted, usual) in kinds {
+        for event in &picture.events {
+            let What::Mark(mark, _) = &event.what else { continue };
+            let item = (wanted, event.seen.word.unwrap_or(usual));
+            if *mark == wanted && is_drawn(*mark, event.seen) && !items.contains(&item) {
+                items.push(item);
             }
-            _ => None,
-        })?;
-        let words = seen.word.unwrap_or(words);
-        Some((format!("<g transform=\"translate(19 0)\">{}</g>", sign(wanted)), words.to_string()))
+        }
+    }
+    items.into_iter().map(|(mark, words)| {
+        (format!("<g transform=\"translate(19 0)\">{}</g>", sign(mark)), words.to_string())
     })
 }
 
@@ -109,7 +128,9 @@ pub(super) const fn is_drawn(mark: Mark, seen: Seen) -> bool {
     match mark {
         Mark::Refused | Mark::Violation => false,
         Mark::Wish => seen.change.is_none(),
-        Mark::Told => !matches!(seen.change, Some(Change::Begin(_))),
+        Mark::Told => {
+            !matches!(seen.change, Some(Change::Begin(_) | Change::Suspect(_) | Change::Trust(_)))
+        }
         _ => true,
     }
 }

@@ -5,7 +5,11 @@ use std::fmt::Write;
 use quorate_core::Liveness;
 use quorate_core::trace::{Happening, Outcome, Parcel, Record, Step};
 
+use super::notation::{Notation, brief};
 use super::printable;
+
+/// The most characters of what a message carries.
+const CONTENT_CHARS_MAX: usize = 72;
 
 /// One line per record: time, node, what came in, the steps of the paper, what went out.
 #[must_use]
@@ -33,8 +37,10 @@ fn happening(input: &Happening) -> String {
         Happening::Pause => "pause".into(),
         Happening::Resume => "resume".into(),
         Happening::Settle => "settle".into(),
-        Happening::Command(command) => format!("command {command}"),
-        Happening::Refused(command, why) => format!("command {command} refused: {why}"),
+        Happening::Command(command) => format!("command {}", brief(command)),
+        Happening::Refused(command, why) => {
+            format!("command {} refused: {why}", brief(command))
+        }
         Happening::Receive(parcel) => format!("receive {}", arrived(parcel)),
         Happening::Lose(parcel) => format!("lose {}", arrived(parcel)),
         Happening::Timer(timer) => format!("timer {timer}"),
@@ -48,10 +54,7 @@ fn arrived(parcel: &Parcel) -> String {
 }
 
 fn message(kind: &str, text: &str) -> String {
-    let name_len = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
-    let content = text[name_len..].trim();
-    let inner = content.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
-    format!("{kind} {}", inner.unwrap_or(content)).trim_end().to_string()
+    Notation::new(kind, text).within(CONTENT_CHARS_MAX)
 }
 
 fn step(step: &Step) -> String {
@@ -68,6 +71,6 @@ fn outcome(outcome: &Outcome) -> String {
         Outcome::Set(timer) => format!("set {timer}"),
         Outcome::Cancel(timer) => format!("cancel {timer}"),
         Outcome::Persist(stable) => format!("persist {stable}"),
-        Outcome::Emit(event) => format!("emit {event}"),
+        Outcome::Emit(event) => format!("emit {}", brief(event)),
     }
 }

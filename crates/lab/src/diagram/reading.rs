@@ -5,10 +5,23 @@ use std::collections::BTreeMap;
 use quorate_core::trace::{Happening, Outcome, Parcel, Record};
 use quorate_core::{Liveness, NodeId, Time, ViewId};
 
-use super::{Arrow, Bar, Change, Event, Fate, Fault, Mark, Outage, Phase, Picture, Seen, What};
+use super::{
+    Arrow, Bar, Change, Entry, Event, Fate, Fault, Mark, Outage, Phase, Picture, Seen, Setting,
+    Suspicion, What,
+};
 use crate::registry::Sight;
 
-pub(super) fn read(sight: Sight, nodes: usize, records: &[Record]) -> Picture {
+/// What the bar of a node says that was a member when the run began.
+pub(super) const MEMBER_FROM_START: &str = "is a member from the start";
+/// What the bar of a node says that was inside when the run began.
+pub(super) const HOLDS_FROM_START: &str = "holds from the start";
+
+/// The step with which a node enters a view, and the number that says which.
+const INSTALL: (&str, &str) = ("install", "view");
+/// The steps with which a node stops until the next view, each with a number that it tells.
+const STOPS: [(&str, &str); 2] = [("stop", "view"), ("stop and report", "to")];
+
+pub(super) fn read(sight: Sight, nodes: usize, records: &[Record], setting: Setting) -> Picture {
     let known = || records.iter().filter(|record| names_only(nodes, record));
     let start = known().map(|record| record.at).min().unwrap_or(Time::ZERO);
     let end = known().map(|record| record.at).max().unwrap_or(Time::ZERO);
@@ -20,8 +33,12 @@ pub(super) fn read(sight: Sight, nodes: usize, records: &[Record]) -> Picture {
         arrows: Vec::new(),
         bars: Vec::new(),
         outages: Vec::new(),
+        entries: Vec::new(),
+        suspicions: Vec::new(),
         events: Vec::new(),
         violation: None,
+        guilty: Vec::new(),
+        setting,
     };
     let mut reader = Reader {
         sight,
@@ -29,7 +46,9 @@ pub(super) fn read(sight: Sight, nodes: usize, records: &[Record]) -> Picture {
         sent: BTreeMap::new(),
         doing: BTreeMap::new(),
         down: BTreeMap::new(),
+        still: BTreeMap::new(),
     };
+    reader.members(known());
     for record in known() {
         reader.record(record);
     }
@@ -53,11 +72,101 @@ struct Reader {
     doing: BTreeMap<NodeId, usize>,
     /// Since when nodes are down, as an index of the outages.
     down: BTreeMap<NodeId, usize>,
+    /// Who has stopped and waits for a view, since when.
+    still: BTreeMap<NodeId, Time>,
 }
 
 impl Reader {
+    /// Draws the first members as such, if there are views at all.
+    fn members<'a>(&mut self, mut records: impl Iterator<Item = &'a Record>) {
+        let is_view = |outcome: &Outcome| match outcome {
+            Outcome::Emit(event) => (self.sight.event)(event).view.is_some(),
+            _ => false,
+        };
+        let members = self.picture.setting.members.clone();
+        let outsiders = members.len() < self.picture.nodes;
+        if !outsiders && !records.any(|record| record.effects.iter().any(is_view)) {
+            return;
+        }
+        let (start, end) = (self.picture.start, self.picture.end);
+        for node in members.into_iter().filter(|node| node.index() < self.picture.nodes) {
+            self.doing.insert(node, self.picture.bars.len());
+            self.picture.bars.push(Bar {
+                node,
+                phase: Phase::Member,
+                from: start,
+                until: end,
+                is_open: true,
+                text: MEMBER_FROM_START.to_string(),
+                view: None,
+            });
+        }
+    }
+
+    /// Views, as steps of the algorithm tell them.
+    fn steps(&mut self, record: &Record) {
+        for step in &record.steps {
+            let node = record.node;
+            let told = |number: &str| step.fields.iter().find(|(name, _)| name == number);
+            if STOPS.iter().any(|(name, number)| step.name == *name && told(number).is_some()) {
+                self.still.entry(node).or_insert(record.at);
+            }
+            if let (true, Some((_, view))) = (step.name == INSTALL.0, told(INSTALL.1)) {
+                self.go_on(node, record.at);
+                let told = record.effects.iter().find_map(|outcome| match outcome {
+                    Outcome::Emit(event) if (self.sight.event)(event).view.is_some() => {
+                        Some((self.sight.members)(event))
+                    }
+                    _ => None,
+                });
+                self.enter(node, record.at, *view, told.unwrap_or_default());
+            }
+        }
+    }
+
+    fn enter(&mut self, node: NodeId, at: Time, view: u64, members: Vec<NodeId>) {
+        let entry = Entry { view, node, at, members };
+        let is_known =
+            |old: &Entry| (old.view, old.node, old.at) == (entry.view, entry.node, entry.at);
+        if !self.picture.entries.iter().any(is_known) {
+            self.picture.entries.push(entry);
+        }
+    }
+
+    /// The node does not stand still any more.
+    fn go_on(&mut self, node: NodeId, at: Time) {
+        if let Some(since) = self.still.remove(&node) {
+            self.picture.bars.push(Bar {
+                node,
+                phase: Phase::Still,
+                from: since,
+                until: at,
+                is_open: false,
+                text: "stops until the next view".to_string(),
+                view: None,
+            });
+        }
+    }
+
+    fn suspect(&mut self, node: NodeId, peer: NodeId, at: Time) {
+        let same = |it: &Suspicion| (it.node, it.peer, it.until) == (node, peer, None);
+        if !self.picture.suspicions.iter().any(same) {
+            self.picture.suspicions.push(Suspicion { node, peer, from: at, until: None });
+        }
+    }
+
+    fn trust(&mut self, node: NodeId, peer: Option<NodeId>, at: Time) {
+        for suspicion in &mut self.picture.suspicions {
+            let is_it = suspicion.node == node && peer.is_none_or(|peer| suspicion.peer == peer);
+            if is_it && suspicion.until.is_none() {
+                suspicion.until = Some(at);
+            }
+        }
+    }
+
     fn record(&mut self, record: &Record) {
         let first = self.picture.events.len();
+        self.steps(record);
         self.input(record);
         for effect in &record.effects {
             self.effect(record, effect);
@@ -107,6 +216,10 @@ impl Reader {
                 self.mark(record, Mark::Timer, &text, Seen::default());
             }
             Happening::Liveness(peer, now) => {
+                match now {
+                    Liveness::Down => self.suspect(record.node, *peer, record.at),
+                    Liveness::Up => self.trust(record.node, Some(*peer), record.at),
+                }
                 let now = if *now == Liveness::Up { "up" } else { "down" };
                 let text = format!("hears that {peer} is {now}");
                 self.mark(record, Mark::Detector, &text, Seen::default());
@@ -117,7 +230,11 @@ impl Reader {
     fn effect(&mut self, record: &Record, effect: &Outcome) {
         match effect {
             Outcome::Emit(event) => {
-                self.mark(record, Mark::Told, event, (self.sight.event)(event));
+                let seen = (self.sight.event)(event);
+                if let Some(ViewId(view)) = seen.view {
+                    self.enter(record.node, record.at, view, (self.sight.members)(event));
+                }
+                self.mark(record, Mark::Told, event, seen);
             }
             Outcome::Send { id, to, kind, text } => {
                 let kind = self.kind(kind);
@@ -192,6 +309,8 @@ impl Reader {
             Some(Change::End | Change::Leave) => self.end(record),
             Some(Change::Down) => {
                 self.end(record);
+                self.go_on(record.node, record.at);
+                self.trust(record.node, None, record.at);
                 self.down.insert(record.node, self.picture.outages.len());
                 let outage = Outage { node: record.node, from: record.at, until: None };
                 self.picture.outages.push(outage);
@@ -201,6 +320,8 @@ impl Reader {
                     self.picture.outages[outage].until = Some(record.at);
                 }
             }
+            Some(Change::Suspect(peer)) => self.suspect(record.node, peer, record.at),
+            Some(Change::Trust(peer)) => self.trust(record.node, Some(peer), record.at),
             None => {}
         }
     }
@@ -230,7 +351,7 @@ impl Reader {
     /// A node that leaves without having entered was booted as the holder.
     fn was_inside_from_the_start(&mut self, record: &Record) {
         let start = Record { at: self.picture.start, ..record.clone() };
-        self.begin(&start, Phase::Inside, "holds from the start", None);
+        self.begin(&start, Phase::Inside, HOLDS_FROM_START, None);
         self.end(record);
     }
 
@@ -246,6 +367,10 @@ impl Reader {
     }
 
     fn finish(mut self) -> Picture {
+        let end = self.picture.end;
+        for node in self.still.keys().copied().collect::<Vec<_>>() {
+            self.go_on(node, end);
+        }
         let is_wish_granted_at_once =
             |bar: &Bar| bar.phase == Phase::Wanting && bar.from == bar.until && !bar.is_open;
         self.picture.bars.retain(|bar| !is_wish_granted_at_once(bar));

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use quorate_core::NodeId;
 
 use super::lanes::Lanes;
+use super::notation::brief;
+use super::reading::{HOLDS_FROM_START, MEMBER_FROM_START};
 use super::{Change, Event, Mark, Phase, Picture, What, printable, rounded, wrap};
 
 /// The least number of columns for the time.
@@ -13,6 +15,8 @@ const LEFT_MIN: usize = 6;
 const WORDS_MIN: usize = 26;
 /// The same beside nodes without lanes.
 const WORDS_MIN_NARROW: usize = 18;
+/// The most characters of what a message carries.
+const CONTENT_CHARS_MAX: usize = 40;
 /// The most rows for the words of one event.
 const ROWS_MAX: usize = 4;
 const LANE: char = '┊';
@@ -33,6 +37,7 @@ pub(super) fn draw(picture: &Picture, width: usize) -> String {
     };
     drawing.boot();
     drawing.paragraph(&picture.summary());
+    drawing.paragraph(&picture.setting.words);
     drawing.note();
     drawing.head();
     let mut before = None;
@@ -64,7 +69,7 @@ impl Doing {
             Self::Seen(Phase::Wanting) => '░',
             Self::Seen(Phase::Inside) => '█',
             Self::Seen(Phase::Leading) => '★',
-            Self::Seen(Phase::Member) => '▒',
+            Self::Seen(Phase::Member | Phase::Still) => '▒',
         }
     }
 }
@@ -81,12 +86,26 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Who is inside from the start is known from its bar only.
+    /// Who is inside or a member from the start is known from its bar only.
     fn boot(&mut self) {
-        for bar in &self.picture.bars {
-            if bar.text.starts_with("holds") {
-                self.doing[bar.node.index()] = Doing::Seen(bar.phase);
+        let start = self.picture.start;
+        let begins = |node: NodeId| {
+            let first = self.picture.events.iter().take_while(|event| event.at == start);
+            first.filter(move |event| event.node == node).any(|event| event.seen.change.is_some())
+        };
+        let from_start = [HOLDS_FROM_START, MEMBER_FROM_START];
+        let mut before: Vec<(NodeId, Doing)> = Vec::new();
+        for bar in self.picture.bars.iter().filter(|bar| bar.phase != Phase::Still) {
+            let is_before = bar.from == start && !begins(bar.node);
+            if is_before || from_start.contains(&bar.text.as_str()) {
+                before.push((bar.node, Doing::Seen(bar.phase)));
             }
+        }
+        let outages = self.picture.outages.iter().filter(|outage| outage.from == start);
+        let down = outages.filter(|outage| !begins(outage.node));
+        before.extend(down.map(|outage| (outage.node, Doing::Down)));
+        for (node, doing) in before {
+            self.doing[node.index()] = doing;
         }
     }
 
@@ -169,7 +188,7 @@ impl Drawing<'_> {
             Some(Change::Begin(phase)) => *doing = Doing::Seen(phase),
             Some(Change::End | Change::Leave | Change::Up) => *doing = Doing::Other,
             Some(Change::Down) => *doing = Doing::Down,
-            None => {}
+            Some(Change::Suspect(_) | Change::Trust(_)) | None => {}
         }
     }
 
@@ -307,7 +326,10 @@ impl Drawing<'_> {
 
     fn words(&self, event: &Event) -> String {
         let node = event.node;
-        let name = |arrow: usize| self.picture.name(&self.picture.arrows[arrow]);
+        let name = |arrow: usize| {
+            let notation = self.picture.notation(&self.picture.arrows[arrow]);
+            notation.within(CONTENT_CHARS_MAX)
+        };
         let text = match &event.what {
             What::Send(arrows) => {
                 let to = |&arrow: &usize| self.picture.arrows[arrow].to.to_string();
@@ -326,8 +348,12 @@ impl Drawing<'_> {
                 let why = if is_down { format!(": {node} is down") } else { String::new() };
                 format!("{} from {from} to {node} is lost{why}", name(*arrow))
             }
+            What::Mark(Mark::Told | Mark::Wish, text) => format!("{node} {}", brief(text)),
             What::Mark(_, text) => format!("{node} {text}"),
         };
+        let is_guilty = self.picture.guilty.contains(&(event.at, event.node))
+            && matches!(event.what, What::Mark(..));
+        let text = if is_guilty { format!("! {text}") } else { text };
         let steps = event.steps.join(", ");
         let steps = if steps.is_empty() { steps } else { format!(" · {steps}") };
         printable(&format!("{text}{steps}"))
@@ -352,10 +378,16 @@ impl Drawing<'_> {
         if self.picture.events.iter().any(has_loss) {
             signs.push("✗ lost or crashed");
         }
+        if !self.picture.guilty.is_empty() {
+            signs.push("! has to do with the violation");
+        }
         if self.lanes.as_ref().is_some_and(|lanes| !lanes.is_narrow) {
             signs.push("┊ under way");
         }
         self.paragraph(&signs.join(" · "));
+        for line in self.picture.setting.lines(self.picture.nodes) {
+            self.paragraph(&line);
+        }
         let verdict = match &self.picture.violation {
             Some(fault) => format!("✗ {fault}"),
             None => "no violation".to_string(),
