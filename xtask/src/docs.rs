@@ -1,4 +1,4 @@
-//! Documents that come from the code: the algorithms explained, and parts of the README.
+//! Documents that come from the code: the algorithms explained, and the example of the README.
 
 use std::fmt::Write;
 use std::fs;
@@ -53,7 +53,6 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 
 fn generated(root: &Path) -> Result<[(&'static str, String); 3], String> {
     let readme = read_text(root, README)?;
-    let readme = put_between(&readme, "algorithms", &overview())?;
     let readme = put_between(&readme, "example", &example(&read_text(root, EXAMPLE)?))?;
     Ok([(ALGORITHMS, algorithms()), (README, readme), (FAULTS, faults(root)?)])
 }
@@ -90,7 +89,7 @@ fn overview() -> String {
     );
     for meta in catalogue() {
         let Meta { name, summary, survives, costs, .. } = meta;
-        let link = format!("{ALGORITHMS}#{}", anchor(name));
+        let link = format!("#{}", anchor(name));
         let costs = costs.iter().filter(|cost| cost.what.starts_with("messages"));
         let costs: Vec<_> =
             costs.map(|cost| format!("{}: {}", bare(cost.what), cost.formula)).collect();
@@ -115,8 +114,9 @@ fn algorithms() -> String {
          crates/algorithms/src. Edit those. -->\n\n\
          In the words of the files that implement them. `quorate algorithms NAME` prints the same \
          on a\nterminal. N and n are the number of nodes, T is the latency of a message, E the time \
-         inside.\n",
+         inside.\n\n",
     );
+    text.push_str(&overview());
     for (title, catalogue) in FAMILIES {
         let _ = write!(text, "\n## {title}\n");
         for meta in catalogue {
