@@ -74,8 +74,17 @@ fn deny(root: &Path) -> Result<Step, String> {
 /// The contract and the algorithms without the standard library: on a target that has none, where
 /// one is installed.
 fn no_std(root: &Path) -> Result<Step, String> {
-    let mut words =
-        vec!["check", "--quiet", "--locked", "-p", "quorate-core", "-p", "quorate-algorithms"];
+    let mut words = vec![
+        "check",
+        "--quiet",
+        "--locked",
+        "-p",
+        "quorate-core",
+        "-p",
+        "quorate-algorithms",
+        "-p",
+        "quorate-service",
+    ];
     words.push("--no-default-features");
     let mut rustup = Command::new("rustup");
     rustup.args(["target", "list", "--installed"]).stdin(Stdio::null());
