@@ -118,7 +118,11 @@ impl Algorithm for Adoption {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.inform, best_leads: true, unique: true }
+        Promise {
+            everyone_told: config.inform,
+            best_leads: config.wake == Wake::Suppress,
+            unique: true,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -540,6 +540,6 @@ mod tests {
         let trial = ring(&[2, 3, 1], Config::default());
         let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("NeverStop"), ("termination", 5));
-        assert_eq!(catch("WorseCountsAsOwn"), ("uniqueness", 7));
+        assert_eq!(catch("WorseCountsAsOwn"), ("uniqueness", 6));
     }
 }

@@ -93,7 +93,11 @@ impl Algorithm for ChangRobertsBidirectional {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce, best_leads: true, unique: true }
+        Promise {
+            everyone_told: config.announce,
+            best_leads: config.wake != Wake::Relay,
+            unique: true,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

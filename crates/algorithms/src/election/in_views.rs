@@ -298,7 +298,7 @@ mod tests {
             let users = Initiators::at_once(NodeSet::first(1));
             testing::exhaust(&scene::<A>(3), &users, &plan())
         }
-        assert_eq!([states::<ChangRoberts>(), states::<Bully>()], [430, 581]);
+        assert_eq!([states::<ChangRoberts>(), states::<Bully>()], [495, 581]);
     }
 
     #[test]

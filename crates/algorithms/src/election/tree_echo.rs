@@ -280,6 +280,6 @@ mod tests {
         let trial = trial(&Named::Path, &[3, 1, 2]).started_by(&[2]);
         let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("LeavesAreNotTold"), ("termination", 10));
-        assert_eq!(catch("EchoOwnRank"), ("uniqueness", 10));
+        assert_eq!(catch("EchoOwnRank"), ("uniqueness", 9));
     }
 }

@@ -355,6 +355,6 @@ mod tests {
         let trial = trial(&Named::Path, &[3, 1, 2], LEAVES).started_by(&[1, 3]);
         let catch = |mistake| trial.catch(mistake);
         assert_eq!(catch("LeavesAreNotTold"), ("termination", 9));
-        assert_eq!(catch("ProposeOwnRank"), ("uniqueness", 9));
+        assert_eq!(catch("ProposeOwnRank"), ("uniqueness", 8));
     }
 }

@@ -202,7 +202,10 @@ fn mistakes_are_caught_in_the_fewest_steps() {
     let path = || named(&Named::Path, 4);
     let all = [1, 2, 3, 4];
     assert_eq!(catch("LeaveTheParent", path(), &all, RELAY, 0), ("termination", 13));
-    assert_eq!(catch("AnswerTheParent", path(), &all, RELAY, 1), ("uniqueness", 19));
     let tree = topology::read(COUNTEREXAMPLE, None).unwrap();
-    assert_eq!(catch("none but the rule", tree, &[1, 3, 5], LITERAL, 0), ("uniqueness", 17));
+    let found = [
+        catch("AnswerTheParent", path(), &all, RELAY, 1),
+        catch("none but the rule", tree, &[1, 3, 5], LITERAL, 0),
+    ];
+    assert_eq!(found, [("uniqueness", 19), ("uniqueness", 17)]);
 }
