@@ -1,10 +1,12 @@
 //! Mutual exclusion: at most one node inside the critical section, and everybody who wants gets in.
 //!
-//! Some algorithms ask everybody ([`lamport`], [`ricart_agrawala`], [`carvalho_roucairol`]), some ask
-//! a part of the nodes ([`central`], [`majority`], [`maekawa`], [`sanders`], [`cao_singhal`]); in the
-//! others a token moves, in a ring ([`token_ring`]), to whoever asks ([`suzuki_kasami`],
-//! [`singhal`]), or along a tree ([`raymond`], [`naimi_trehel`]). [`in_views`] runs any of them in a
-//! group whose members come and go.
+//! There are four classes. *Central*: one node decides
+//! ([`central`]). *Distributed*: everybody is asked ([`lamport`], [`ricart_agrawala`],
+//! [`carvalho_roucairol`]). *Quorum*: a part of the nodes is asked, in which any two askers have
+//! somebody in common ([`majority`], [`maekawa`], [`sanders`], [`cao_singhal`]). *Token*: whoever has
+//! it may enter; it moves by itself, in a ring ([`token_ring`]), or when asked for, to whoever asks
+//! ([`suzuki_kasami`], [`singhal`]) or along a tree ([`raymond`], [`naimi_trehel`]). [`in_views`] runs
+//! any of them in a group whose members come and go.
 
 mod asker;
 pub mod cao_singhal;

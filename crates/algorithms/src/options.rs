@@ -2,7 +2,7 @@
 
 use core::ops::RangeInclusive;
 
-use quorate_core::{BadOption, Options, Span};
+use quorate_core::{BadOption, NodeId, Options, Span};
 
 /// A number within bounds; `default` if not given.
 pub(crate) fn number(
@@ -21,6 +21,13 @@ pub(crate) fn number(
 /// A length of time, if it is given.
 pub(crate) fn span(options: &Options<'_>, name: &'static str) -> Result<Option<Span>, BadOption> {
     options.get(name).map(|_| options.span(name, Span::ZERO)).transpose()
+}
+
+/// A node, if it is given.
+pub(crate) fn node(options: &Options<'_>, name: &'static str) -> Result<Option<NodeId>, BadOption> {
+    let Some(given) = options.get(name) else { return Ok(None) };
+    let bad = || BadOption::new(name, given, "the number of a node, from 1 on");
+    given.parse().ok().and_then(NodeId::new).map(Some).ok_or_else(bad)
 }
 
 /// On or off; `default` if not given.

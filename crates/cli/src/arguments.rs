@@ -11,8 +11,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, Parser, Su
 use quorate_check::{Discards, Start, Timers};
 use quorate_core::{Meta, OptionSpec};
 use quorate_lab::{
-    About, BadInput, ChannelSpec, DISCARDS, FileOf, STARTS, Spec, TIMERS, TopologySpec, arguments,
-    known, read,
+    About, BadInput, ChannelSpec, DISCARDS, FileOf, MediumSpec, STARTS, Spec, TIMERS, TopologySpec,
+    arguments, known, read,
 };
 
 use crate::limits::LimitArguments;
@@ -226,6 +226,9 @@ pub(crate) struct SimArguments {
     /// The probability that a message is held up and overtaken
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     pub(crate) reorder: f64,
+    /// What messages travel over: links, or one shared medium, which carries one at a time
+    #[arg(long, value_parser = one_of(&MediumSpec::NAMES), default_value = "links")]
+    pub(crate) medium: MediumSpec,
     /// A node crashes; at 0, it never starts
     #[arg(long, value_name = "NODE@TIME")]
     pub(crate) crash: Vec<String>,

@@ -28,13 +28,14 @@ happens any more, at the latest after --until (10 s if not given). What only a s
 be told (--latency, --loss, --partition, --cut, --clock and the like) is refused.";
 
 /// What only a simulation can be told.
-const REFUSED: [&str; 17] = [
+const REFUSED: [&str; 18] = [
     "latency",
     "latency_table",
     "loss",
     "loss_table",
     "duplicate",
     "reorder",
+    "medium",
     "partition",
     "channels",
     "runs",

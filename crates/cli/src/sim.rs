@@ -183,6 +183,7 @@ pub(crate) fn spec(arguments: &SimArguments, given: Given) -> Result<Spec, BadIn
     spec.loss = arguments.loss;
     spec.duplicate = arguments.duplicate;
     spec.reorder = arguments.reorder;
+    spec.medium = arguments.medium;
     spec.partitions = all("--partition", &arguments.partition)?;
     spec.cuts = all("--cut", &arguments.cut)?;
     spec.crashes = all("--crash", &arguments.crash)?;

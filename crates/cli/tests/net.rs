@@ -156,6 +156,7 @@ fn what_only_a_simulation_can_be_told_is_refused() {
         (&["--duplicate", "0.1"], "--duplicate"),
         (&["--latency", "2"], "--latency"),
         (&["--reorder", "0.5"], "--reorder"),
+        (&["--medium", "shared"], "--medium"),
         (&["--partition", "1|2@1..2"], "--partition"),
         (&["--channels", "fifo"], "--channels"),
         (&["--runs", "3"], "--runs"),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::group::{
     Command, Event, Group, MessageId, Order, Ordering, Pattern, Promise, Senders, Setup, TotalBy,
-    Views,
+    Views, VirtualSynchrony,
 };
-use quorate_core::{Fact, NodeId, NodeSet, Solution, Span, Time, Topology, ViewId};
+use quorate_core::{Algorithm, Fact, NodeId, NodeSet, Solution, Span, Time, Topology, ViewId};
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,8 @@ pub struct GroupSpec {
     pub bystanders: Numbers,
     /// How many messages each of them sends.
     pub messages: u32,
-    /// In what order messages are asked to be delivered; as the algorithm does it if not given.
+    /// In what order messages are asked to be delivered; as the algorithm does it if not given, and in
+    /// one order for all where virtual synchrony leaves it to the users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<OrderSpec>,
     /// Are they asked to be delivered uniformly?
@@ -85,6 +86,12 @@ pub enum OrderSpec {
 }
 
 impl OrderSpec {
+    /// What users ask for if nothing is said. Virtual synchrony is atomic, totally ordered multicast
+    /// in views; other orders are there for those who need less.
+    fn usual(algorithm: &str) -> Self {
+        if algorithm == VirtualSynchrony::META.name { Self::Total } else { Self::Fifo }
+    }
+
     /// All of them, as typed.
     pub const NAMES: [(&'static str, Self); 6] = [
         ("fifo", Self::Fifo),
@@ -137,7 +144,7 @@ impl Study for Group {
                 "order",
                 "ORDER",
                 "fifo, causal, total, total-sequencer, total-token or mixed (one in each order, in \
-                 turn) [default: as the algorithm does it]",
+                 turn) [default: as the algorithm does it; total for virtual synchrony]",
             ),
             read: |given, text| {
                 choice(text, &OrderSpec::NAMES).map(|order| given.order = Some(order))
@@ -254,7 +261,7 @@ impl Study for Group {
         }
         let pattern = Pattern {
             gap: group.gap,
-            orders: group.order.unwrap_or(OrderSpec::Fifo).orders(),
+            orders: group.order.unwrap_or_else(|| OrderSpec::usual(&spec.algorithm)).orders(),
             uniform: group.uniform,
             joins,
             leaves,

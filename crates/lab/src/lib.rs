@@ -44,5 +44,5 @@ pub use registry::{
 };
 pub use replay::{Difference, Replayed, replay};
 pub use simulate::{Many, Run, Simulated, Watch, measure, simulate, simulate_many};
-pub use spec::{ChannelSpec, DETECTION, LatencyTable, NODES_MAX, Spec, TopologySpec};
+pub use spec::{ChannelSpec, DETECTION, LatencyTable, MediumSpec, NODES_MAX, Spec, TopologySpec};
 pub use text::{Numbers, Said, Unclear, read, read_size, read_time};

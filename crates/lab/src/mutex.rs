@@ -38,6 +38,9 @@ pub struct MutexSpec {
     /// The election whose tree is used, where requests move along one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree_from: Option<String>,
+    /// The election whose leader is the coordinator, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coordinator_from: Option<String>,
     /// Whom nodes ask: a quorum system by name, with its parameters; rows and columns of a grid if not
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +60,7 @@ impl Default for MutexSpec {
             holder: None,
             bystanders: Numbers::default(),
             tree_from: None,
+            coordinator_from: None,
             quorum: None,
             users_talk: false,
         }
@@ -186,6 +190,17 @@ impl Study for Mutex {
             },
         },
         Argument {
+            about: About::new(
+                "coordinator-from",
+                "ELECTION",
+                "The election whose leader is the coordinator, where there is one: election/bully",
+            ),
+            read: |given, text| {
+                given.coordinator_from = Some(text.to_owned());
+                Ok(())
+            },
+        },
+        Argument {
             about: About::new("bystanders", "NODES", "Who never wants to enter: 1,5-9"),
             read: |given, text| text.parse().map(|bystanders| given.bystanders = bystanders),
         },
@@ -257,6 +272,10 @@ impl Study for Mutex {
 
     fn tree_from(given: &MutexSpec) -> Option<&str> {
         given.tree_from.as_deref()
+    }
+
+    fn coordinator_from(given: &MutexSpec) -> Option<&str> {
+        given.coordinator_from.as_deref()
     }
 
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {

@@ -104,6 +104,7 @@ fn admit(spec: &Spec) -> Result<(), BadInput> {
         ("--loss-table", spec.loss_table.is_some()),
         ("--duplicate", spec.duplicate != usual.duplicate),
         ("--reorder", spec.reorder != usual.reorder),
+        ("--medium", spec.medium != usual.medium),
         ("--partition", !spec.partitions.is_empty()),
         ("--cut", !spec.cuts.is_empty()),
         ("--pause-node", !spec.pauses.is_empty()),

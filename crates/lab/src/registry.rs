@@ -4,6 +4,7 @@
 //! (layers, checks, replays, verdicts) runs the family's sum of all algorithms over all layers, and
 //! is compiled once for each family.
 
+use std::borrow::Cow;
 use std::fmt::{self, Debug};
 use std::sync::LazyLock;
 
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagram::Seen;
 use crate::exhaust::explore;
 use crate::figures::{Figures, Named};
+use crate::grown;
 use crate::net::{self, Place};
 use crate::replay::run_again;
 use crate::simulate::run;
@@ -67,6 +69,11 @@ pub trait Study: Catalogued {
 
     /// The election on whose tree it runs.
     fn tree_from(_given: &Self::Given) -> Option<&str> {
+        None
+    }
+
+    /// The election whose leader is the coordinator.
+    fn coordinator_from(_given: &Self::Given) -> Option<&str> {
         None
     }
 
@@ -396,7 +403,8 @@ impl<F: Listed> Maker<F> for Bare {
             meta: &A::META,
             acyclic: A::ACYCLIC,
             simulate: |spec, watch| {
-                let given = spec.options_of(&A::META)?;
+                let given = elected::<F>(spec, &A::META)?;
+                let given = given.options_of(&A::META)?;
                 let config = A::configure(&Options(&given)).map_err(bad_option)?;
                 run(spec, spec.scene::<A>(config)?, watch)
             },
@@ -412,13 +420,34 @@ pub(crate) fn stacked<F: Listed>(spec: &Spec) -> Result<Scene<F::Stack>, BadInpu
 }
 
 /// The algorithm of a run with its options.
-pub(crate) fn configured<F: Catalogued>(
-    spec: &Spec,
-) -> Result<<F::Any as Solution>::Config, BadInput> {
-    let given = spec.options_of(meta(&spec.algorithm)?)?;
+pub(crate) fn configured<F: Listed>(spec: &Spec) -> Result<<F::Any as Solution>::Config, BadInput> {
+    let meta = meta(&spec.algorithm)?;
+    let given = elected::<F>(spec, meta)?;
+    let given = given.options_of(meta)?;
     let config = F::configure(&spec.algorithm, &Options(&given));
     config.ok_or_else(|| unknown(&spec.algorithm))?.map_err(bad_option)
 }
+
+/// The run with the coordinator that an election names, if it is to name one.
+fn elected<'a, F: Listed>(spec: &'a Spec, meta: &Meta) -> Result<Cow<'a, Spec>, BadInput> {
+    let Some(election) = F::coordinator_from(spec.given_to::<F>()?) else {
+        return Ok(Cow::Borrowed(spec));
+    };
+    let bad = |reason: String| Err(BadInput::new("--coordinator-from", reason));
+    if !meta.options.iter().any(|option| option.name == COORDINATOR) {
+        return bad(format!("{} has no coordinator", meta.name));
+    }
+    if spec.options.contains_key(COORDINATOR) {
+        return bad("--coordinator names it already".to_owned());
+    }
+    let leader = grown::leader(election, spec)?;
+    let mut spec = spec.clone();
+    spec.options.insert(COORDINATOR.to_owned(), leader.to_string());
+    Ok(Cow::Owned(spec))
+}
+
+/// The option that names a coordinator.
+const COORDINATOR: &str = "coordinator";
 
 /// All algorithms of all families.
 pub fn catalogue() -> impl Iterator<Item = &'static Meta> + Clone {

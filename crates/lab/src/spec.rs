@@ -76,6 +76,9 @@ pub struct Spec {
     /// The probability that a message is held up and overtaken.
     #[serde(default)]
     pub reorder: f64,
+    /// Do all nodes send over one medium, one at a time?
+    #[serde(default, skip_serializing_if = "MediumSpec::is_usual")]
+    pub medium: MediumSpec,
     /// When the network is cut in parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionSpec>,
@@ -196,6 +199,26 @@ impl ChannelSpec {
         [("fifo", Self::Fifo), ("unordered", Self::Unordered)];
 }
 
+/// What messages travel over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MediumSpec {
+    /// Links, which carry messages at the same time.
+    #[default]
+    Links,
+    /// One medium, which carries one at a time.
+    Shared,
+}
+
+impl MediumSpec {
+    /// All of them, as typed.
+    pub const NAMES: [(&'static str, Self); 2] = [("links", Self::Links), ("shared", Self::Shared)];
+
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Spec {
     /// A run of so many nodes of an algorithm, without faults and with all else as usual.
     #[must_use]
@@ -214,6 +237,7 @@ impl Spec {
             loss_table: None,
             duplicate: 0.0,
             reorder: 0.0,
+            medium: MediumSpec::Links,
             partitions: Vec::new(),
             cuts: Vec::new(),
             crashes: Vec::new(),
@@ -324,10 +348,14 @@ impl Spec {
     }
 
     /// How long a message takes at most, for algorithms that rely on such a bound. Over reliable
-    /// links there is none: it is what the links take if they lose `LOSSES_MAX` sendings in a row.
+    /// links there is none: it is what the links take if they lose `LOSSES_MAX` sendings in a row. On
+    /// a shared medium everybody may be sending before it.
     #[must_use]
     pub fn delay_max(&self) -> Span {
-        let latency_max = self.latency().max();
+        let latency_max = match self.medium {
+            MediumSpec::Links => self.latency().max(),
+            MediumSpec::Shared => self.latency().max().times(self.nodes as u64),
+        };
         let faulty = self.loss > 0.0 || self.reorder > 0.0 || !self.partitions.is_empty();
         match self.over.has_links() && faulty {
             true => Settings::default().delay(latency_max, LOSSES_MAX),
@@ -370,6 +398,7 @@ impl Spec {
                 .map_or_else(LossTable::default, |table| table.value().clone()),
             duplicate: self.duplicate,
             reorder: self.reorder,
+            shared_medium: self.medium == MediumSpec::Shared,
             partitions: partitions.collect::<Result<_, _>>()?,
             cuts: self.cuts.iter().map(|cut| self.cut(cut)).collect::<Result<_, _>>()?,
             slow: Vec::new(),

@@ -24,6 +24,9 @@ pub struct Network {
     /// The probability that a message is held up for another latency or more and overtaken, even
     /// where links keep the order.
     pub reorder: f64,
+    /// Do all nodes send over one medium, which carries one sending at a time? It is the same for one
+    /// receiver as for many, and begins when those are over that were to be sent before.
+    pub shared_medium: bool,
     /// When the network is cut in parts.
     pub partitions: Vec<Partition>,
     /// When single links are cut, in one direction or in both.
@@ -38,7 +41,7 @@ impl Network {
         let Self { loss, loss_table, duplicate, reorder, partitions, cuts, slow, .. } = self;
         let whole = partitions.is_empty() && cuts.is_empty();
         let lists_empty = loss_table.0.is_empty() && whole && slow.is_empty();
-        [*loss, *duplicate, *reorder] == [0.0; 3] && lists_empty
+        [*loss, *duplicate, *reorder] == [0.0; 3] && lists_empty && !self.shared_medium
     }
 
     /// Everything that keeps messages from arriving for a while.

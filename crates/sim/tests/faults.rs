@@ -56,6 +56,15 @@ fn links_keep_the_order_if_they_must() {
     }
 }
 
+/// Node 1 sends every unit what takes two: on one medium, each waits for those before it.
+#[test]
+fn a_shared_medium_carries_one_sending_at_a_time() {
+    let arrivals = |network| run(3, &network, &Faults::default(), 1).1;
+    assert_eq!(arrivals(latency("2")), [(3.0, 1), (4.0, 2), (5.0, 3)]);
+    let shared = Network { shared_medium: true, ..latency("2") };
+    assert_eq!(arrivals(shared), [(3.0, 1), (5.0, 2), (7.0, 3)]);
+}
+
 #[test]
 fn losses_and_duplicates_come_as_often_as_asked() {
     let network = Network { loss: 0.2, duplicate: 0.1, ..Network::default() };

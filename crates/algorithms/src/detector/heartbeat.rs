@@ -67,7 +67,7 @@ use quorate_core::prelude::*;
 
 use super::beats::Beats;
 pub use super::beats::Msg;
-use super::{Command, Detector, Event, Promise, Setup};
+use super::{Detector, Event, Promise, Setup};
 use crate::options::span;
 
 impl Algorithm for Heartbeat {
@@ -185,7 +185,7 @@ impl Heartbeat {
 impl Protocol for Heartbeat {
     type Msg = Msg;
     type Timer = Timer;
-    type Command = Command;
+    type Command = Infallible;
     type Event = Event;
     type Stable = Infallible;
 
@@ -196,7 +196,7 @@ impl Protocol for Heartbeat {
         }
     }
 
-    fn on_command(&mut self, _: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+    fn on_command(&mut self, _: &mut Ctx<'_, Self>, command: Infallible) -> Result<(), Refusal> {
         match command {}
     }
 

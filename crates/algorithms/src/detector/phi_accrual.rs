@@ -68,7 +68,7 @@ use quorate_core::prelude::*;
 use self::history::{History, deviations_at, phi_at};
 use super::beats::Beats;
 pub use super::beats::Msg;
-use super::{Command, Detector, Event, Promise};
+use super::{Detector, Event, Promise};
 use crate::options::{number, span};
 
 mod history;
@@ -227,7 +227,7 @@ impl Timed for PhiAccrual {}
 impl Protocol for PhiAccrual {
     type Msg = Msg;
     type Timer = Timer;
-    type Command = Command;
+    type Command = Infallible;
     type Event = Event;
     type Stable = Infallible;
 
@@ -236,7 +236,7 @@ impl Protocol for PhiAccrual {
         self.beats.neighbours().iter().for_each(|peer| self.await_threshold(cx, peer));
     }
 
-    fn on_command(&mut self, _: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+    fn on_command(&mut self, _: &mut Ctx<'_, Self>, command: Infallible) -> Result<(), Refusal> {
         match command {}
     }
 

@@ -1,12 +1,12 @@
 //! What failure detectors say to their users.
 
 use alloc::format;
+use core::convert::Infallible;
 
 use quorate_core::NodeId;
 
 /// A command: there is none, a detector works unasked.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Command {}
+pub type Command = Infallible;
 
 /// An event: what the local user is told.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -7,7 +7,7 @@
 //! forgotten. Two difficulties remain. A confirmation can be lost too, so a receiver confirms
 //! what it has already got, every time. And a receiver that has crashed never confirms anything: after
 //! some retries the sender suspects it, and goes on without it. The price is in the confirmations:
-//! all of them arrive at one host, at the same time. They limit the size of a group ("ACK implosion").
+//! all of them arrive at one host, at the same time. They limit the size of a group.
 //!
 //! # Paper
 //! S. Pingali, D. Towsley, J. F. Kurose: *A Comparison of Sender-Initiated and Receiver-Initiated
@@ -34,12 +34,12 @@
 //! ```
 //!
 //! # State
-//! | field | lectures |
+//! | field | meaning |
 //! |---|---|
-//! | `sent` | `seq` |
-//! | `unstable` | the kept messages, each with `need` |
+//! | `sent` | the number of the last message |
+//! | `unstable` | the messages that are kept, each with those who need it |
 //! | `waiting` | what waits for room in the window |
-//! | `streams` | by sender: `delivered`, and the buffer |
+//! | `streams` | by sender: what was delivered, and what came too early |
 //!
 //! # Safety
 //! `integrity`: a unit is delivered when it is the next of its sender, and then the next is
@@ -271,7 +271,7 @@ impl AckMulticast {
         cx.trace("queue", &[("waiting", self.waiting.len() as u64)]);
     }
 
-    /// "seq++; keep (seq, m); MCAST(seq, m); timer."
+    /// Numbers a message, keeps it, sends it to all, and waits for confirmations.
     fn multicast(&mut self, cx: &mut Ctx<'_, Self>, number: u32) {
         self.sent += 1;
         let seq = self.sent;
@@ -303,7 +303,7 @@ impl AckMulticast {
         cx.send(from, Msg::Ack(unit.seq));
     }
 
-    /// "seq = delivered + 1: deliver, drain buffer."
+    /// The next one: delivers it, and what was held behind it.
     fn deliver(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
         for Unit { seq, number } in self.streams[from].release(unit) {
             cx.trace("deliver", &[field(from), ("seq", seq)]);
@@ -311,13 +311,13 @@ impl AckMulticast {
         }
     }
 
-    /// "Else buffer."
+    /// One that came too early: holds it.
     fn hold(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
         cx.trace("hold", &[field(from), ("seq", unit.seq)]);
         cx.tally("buffered", self.streams[from].hold(unit));
     }
 
-    /// "need := need - j; empty: stable."
+    /// One confirmation more; with the last one the unit is stable.
     fn count(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, seq: u64) {
         let Some(unit) = self.unstable.get_mut(&seq) else {
             return cx.trace("stale", &[field(from), ("seq", seq)]);
@@ -330,7 +330,7 @@ impl AckMulticast {
         }
     }
 
-    /// "Discard buffer": everybody has this unit, or is dead.
+    /// Forgets a unit: everybody has it, or is dead.
     fn stabilise(&mut self, cx: &mut Ctx<'_, Self>, seq: u64) {
         cx.trace("stable", &[("seq", seq)]);
         cx.cancel_timer(Acks(seq));
@@ -346,7 +346,7 @@ impl AckMulticast {
         }
     }
 
-    /// "Unicast to need, back off."
+    /// Repeats a unit to those who need it, and waits longer.
     fn repeat(&mut self, cx: &mut Ctx<'_, Self>, seq: u64) {
         let Some(unit) = self.unstable.get_mut(&seq) else { return };
         unit.tries += 1;
@@ -364,7 +364,7 @@ impl AckMulticast {
         cx.set_timer(Acks(seq), timeout..timeout);
     }
 
-    /// "r retries: suspect j." Nothing waits for these any more.
+    /// Suspects those who were told often enough: nothing waits for them any more.
     fn suspect(&mut self, cx: &mut Ctx<'_, Self>, silent: &NodeSet) {
         for node in silent {
             cx.trace("suspect", &[field(node)]);

@@ -18,7 +18,9 @@
 //! # Assumptions
 //! Channels lose, duplicate and reorder; a sender that lives answers one of `retries` + 1 NACKs
 //! within the timeout, and one of its last signals arrives. Receivers may crash, without coming
-//! back. Complete graph; the membership is static.
+//! back. Complete graph; the membership is static. Whom a multicast reaches is the network's affair,
+//! told as the set of members; a sender keeps nothing about its receivers, and repairs for whoever
+//! asks.
 //!
 //! # Messages
 //! | name | sent when | effect |
@@ -39,11 +41,11 @@
 //! ```
 //!
 //! # State
-//! | field | lectures |
+//! | field | meaning |
 //! |---|---|
-//! | `sent`, `kept` | `top`, and the units that can be resent |
+//! | `sent`, `kept` | the number of the last unit, and the units that can be resent |
 //! | `tail` | which signal of the end comes next |
-//! | `sources` | by sender: `next`, the buffer, and what was asked for |
+//! | `sources` | by sender: what comes next, what came too early, and what was asked for |
 //!
 //! # Safety
 //! `integrity` and `fifo_order`: a unit is delivered when it is the next of its sender.
@@ -233,12 +235,13 @@ impl Protocol for NackMulticast {
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         match msg {
+            // Who listens need not be known: whoever misses something gets it.
+            Msg::Nack(seq) => self.repair(cx, from, seq),
             _ if !self.others.contains(from) => cx.trace("foreign", &[field(from)]),
             Msg::Data(unit) | Msg::Repair(unit) => {
                 self.receive(cx, from, unit);
                 self.notice(cx, from, unit.seq);
             }
-            Msg::Nack(seq) => self.repair(cx, from, seq),
             Msg::Heartbeat(_) if flaw!(DeafToHeartbeats) => {}
             Msg::Heartbeat(top) | Msg::Stop(top) => self.notice(cx, from, top),
         }
@@ -263,7 +266,7 @@ impl Protocol for NackMulticast {
 }
 
 impl NackMulticast {
-    /// "MCAST(seq, m)": and once there is a pause, the end of the stream is told.
+    /// Numbers a unit and sends it to all; once there is a pause, the end of the stream is told.
     fn multicast(&mut self, cx: &mut Ctx<'_, Self>, number: u32) {
         self.sent += 1;
         cx.trace("multicast", &[("seq", self.sent)]);
@@ -290,7 +293,7 @@ impl NackMulticast {
         cx.set_timer(Timer::Tail, pause..pause);
     }
 
-    /// "After a pause: HEARTBEAT(top), interval doubling up to a maximum."
+    /// A heartbeat after a pause; the next pause is twice as long, up to a maximum.
     fn beat(&mut self, cx: &mut Ctx<'_, Self>, pause: Span) {
         cx.trace("heartbeat", &[("top", self.sent)]);
         cx.multicast(self.others.clone(), Msg::Heartbeat(self.sent));
@@ -302,7 +305,7 @@ impl NackMulticast {
         }
     }
 
-    /// "End: STOP(top) sent r times."
+    /// A stop signal, several times.
     fn stop(&mut self, cx: &mut Ctx<'_, Self>, left: u32) {
         cx.trace("stop", &[("top", self.sent)]);
         cx.multicast(self.others.clone(), Msg::Stop(self.sent));
@@ -312,7 +315,7 @@ impl NackMulticast {
         }
     }
 
-    /// "On NACK(g): resend g."
+    /// Sends a unit again that is missed.
     fn repair(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, seq: u64) {
         if seq == 0 || seq > self.sent {
             return cx.trace("stray number", &[field(from), ("seq", seq)]);

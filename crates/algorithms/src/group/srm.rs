@@ -88,7 +88,7 @@ use super::{Command, Event, Group, MessageId, Ordering, Promise, Views, Wish};
 use answering::Answer;
 use session::{Distances, Pulse};
 use stream::{Standing, Stream};
-use timing::Tuned;
+use timing::Adaptive;
 
 pub use answering::Repair;
 pub use asking::Request;
@@ -230,9 +230,9 @@ pub struct Srm {
     /// Units that somebody asked for or repeated lately. Invariant: a timer is set for each.
     answers: BTreeMap<MessageId, Answer>,
     /// How long to wait before asking.
-    requests: Tuned,
+    requests: Adaptive,
     /// How long to wait before answering.
-    repairs: Tuned,
+    repairs: Adaptive,
     /// How far away the others are.
     distances: Distances,
     /// When to send session messages, if at all.

@@ -63,7 +63,7 @@
 //! half survive until the next one, or come up again. Otherwise the group waits.
 //!
 //! # Cost
-//! N-1 DATA per message; total order N-1 ORDER more, or the token's way; uniform delivery up to
+//! N-1 DATA per message; one order for all, as users ask for unless told otherwise (`--order`), costs N-1 ORDER more, or the token's way; uniform delivery up to
 //! N(N-1) ACK more. A change of view with s members that go on: s-1 FLUSH, s-1 FLUSH-OK, s-1 VIEW,
 //! what is missing, and 2(s-1) for a decision by majority or 2 by register.
 //!

@@ -15,7 +15,8 @@
 //! # Paper
 //! G. Cao, M. Singhal: *A Delay-Optimal Quorum-Based Mutual Exclusion Algorithm for Distributed
 //! Systems*, IEEE Transactions on Parallel and Distributed Systems 12(12), 2001, pp. 1256-1268,
-//! doi:10.1109/71.970560.
+//! doi:10.1109/71.970560. What an arbiter gives is a *permission* here; the paper's REPLY carries it,
+//! which others call LOCKED.
 //!
 //! # Assumptions
 //! Channels are reliable and need not keep the order. Processes do not fail. No timing. Complete
@@ -42,7 +43,7 @@
 //! | field | paper |
 //! |---|---|
 //! | `others` | the quorum without the node itself |
-//! | `votes` | `replied`, `failed` and the queue of inquiries, by member |
+//! | `permissions` | `replied`, `failed` and the queue of inquiries, by member |
 //! | `transfers` | the stack of transfers, by member |
 //! | `holder`, `queue` | who has the permission (`lock`); the requests that wait, by age |
 //! | `tenure`, `gone` | how often the permission was given; not in the paper |
@@ -63,6 +64,7 @@
 //! member of the quorum, and the requests of those whom the node is an arbiter of.
 //!
 //! # Deviations
+//! What is early or late (`gone`, a TRANSFER before its REPLY) is the price of channels without order.
 //! Tenures (see *Idea*): the paper says "outdated" where here numbers are compared. A RELEASE for a
 //! tenure that the arbiter does not know of yet is kept; it can only be the very next one, for
 //! nobody has been told whom to hand that one on to. INQUIRE always carries the TRANSFER that the
@@ -128,7 +130,7 @@ impl Algorithm for CaoSinghal {
             others: boot.setup.asked_by(boot.me),
             clock: LamportClock::default(),
             phase: Phase::at_boot(boot.setup, boot.me),
-            votes: Votes::at_boot(boot.setup, boot.me),
+            permissions: Votes::at_boot(boot.setup, boot.me),
             transfers: BTreeMap::new(),
             tenure: Tenure(u64::from(holder.is_some())),
             holder,
@@ -208,8 +210,8 @@ pub struct CaoSinghal {
     clock: LamportClock,
     /// The phase of this node.
     phase: Phase,
-    /// The answers of the quorum to the present wish.
-    votes: Votes<Tenure>,
+    /// The permissions of the quorum for the present wish.
+    permissions: Votes<Tenure>,
     /// By arbiter: whom to send its permission on to, and in which tenure. Invariant: of the tenure
     /// that is held, where one is; empty while idle.
     transfers: BTreeMap<NodeId, (Tenure, Stamp)>,
@@ -274,12 +276,12 @@ impl Protocol for CaoSinghal {
     }
 
     fn assert_invariants(&self) {
-        self.votes.assert_invariants(self.phase);
+        self.permissions.assert_invariants(self.phase);
         if self.phase == Phase::Idle {
             assert!(self.transfers.is_empty(), "who does not want sends nothing on");
         }
         for (&arbiter, &(tenure, _)) in &self.transfers {
-            let held = self.votes.held_of(arbiter);
+            let held = self.permissions.held_of(arbiter);
             assert!(held.is_none_or(|held| held == tenure), "what is held is sent on as it is");
         }
         if self.holder.is_none() {

@@ -69,6 +69,7 @@ use quorate_core::prelude::*;
 
 use super::phase::Phase;
 use super::{Command, Event, Mutex, Promise, Setup};
+use crate::options::node;
 
 impl Algorithm for Central {
     type Family = Mutex;
@@ -108,19 +109,12 @@ impl Algorithm for Central {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let Some(given) = options.get("coordinator") else { return Ok(Config::default()) };
-        let coordinator = given.parse().ok().and_then(NodeId::new);
-        let bad = || BadOption::new("coordinator", given, "the number of a node, from 1 on");
-        Ok(Config { coordinator: coordinator.ok_or_else(bad)? })
+        let coordinator = node(options, "coordinator")?;
+        Ok(coordinator.map_or_else(Config::default, |coordinator| Config { coordinator }))
     }
 
     fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
-        let Config { coordinator } = scene.config;
-        if scene.view.set().contains(coordinator) {
-            return Ok(());
-        }
-        let reason = alloc::format!("node {coordinator} is not one of the {}", scene.count());
-        Err(BadOption::because("coordinator", reason))
+        admit_coordinator(scene.config.coordinator, &scene.view)
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -134,6 +128,15 @@ impl Algorithm for Central {
             desk: (coordinator == boot.me).then(desk),
         }
     }
+}
+
+/// Is the coordinator one of the members?
+pub(super) fn admit_coordinator(coordinator: NodeId, view: &View) -> Result<(), BadOption> {
+    if view.set().contains(coordinator) {
+        return Ok(());
+    }
+    let reason = alloc::format!("node {coordinator} is not one of the {}", view.members().len());
+    Err(BadOption::because("coordinator", reason))
 }
 
 /// The options.

@@ -69,7 +69,7 @@ use quorate_core::prelude::*;
 
 use super::phase::Phase;
 use super::votes::{Taken, Votes};
-use super::{Command, Event, Maekawa, Mutex, Promise};
+use super::{Command, Event, Mutex, Promise};
 
 impl Algorithm for MaekawaBasic {
     type Family = Mutex;
@@ -78,7 +78,13 @@ impl Algorithm for MaekawaBasic {
     const META: Meta = Meta {
         name: "mutex/maekawa-basic",
         summary: "ask a quorum, each member locks itself for one node at a time; can deadlock",
-        paper: Maekawa::META.paper,
+        paper: Paper {
+            authors: "M. Maekawa",
+            title: "A √N Algorithm for Mutual Exclusion in Decentralized Systems",
+            venue: "ACM Transactions on Computer Systems 3(2)",
+            year: 1985,
+            doi: "10.1145/214438.214445",
+        },
         shape: Shape::Complete,
         channels: Channels::Unordered,
         timing: Timing::Asynchronous,

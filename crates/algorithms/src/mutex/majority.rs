@@ -7,7 +7,7 @@
 //! can be called back: a voter that hears of an *older* request INQUIREs, and who is not inside yet
 //! gives the vote back. The oldest request gets every vote sooner or later. What does *not* work is
 //! the short cut: Ricart and Agrawala's answers with "more than half" in place of "all". A node that
-//! does not want to enter then answers everybody. It is kept as an exhibit (`rule` = `published`),
+//! does not want to enter then answers everybody. It is kept as an exhibit (`rule` = `shortcut`),
 //! in which the checker finds two nodes inside.
 //!
 //! # Paper
@@ -107,7 +107,7 @@ impl Algorithm for Majority {
             options: &[
                 OptionSpec {
                     name: "rule",
-                    values: "votes|published",
+                    values: "votes|shortcut",
                     default: "votes",
                     help: "one vote per node, or the short cut that is not safe: Ricart and \
                        Agrawala's answers, of which more than half suffice",
@@ -134,7 +134,7 @@ impl Algorithm for Majority {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let rules = [("votes", Rule::Votes), ("published", Rule::Published)];
+        let rules = [("votes", Rule::Votes), ("shortcut", Rule::Shortcut)];
         let asked = [("all", Ask::All), ("majority", Ask::Majority)];
         let rule = options.choice("rule", &rules, Rule::default())?;
         Ok(Config { rule, ask: options.choice("ask", &asked, Ask::default())? })
@@ -186,7 +186,7 @@ pub enum Rule {
     Votes,
     /// The node that answers does not mind: Ricart and Agrawala's rule, which needs all answers and
     /// not a majority.
-    Published,
+    Shortcut,
 }
 
 /// The choice of those whom a node asks.
@@ -277,7 +277,7 @@ impl Protocol for Majority {
                 self.clock.witness(theirs);
                 match self.rule {
                     Rule::Votes => self.take_request(cx, theirs),
-                    Rule::Published => self.answer(cx, theirs),
+                    Rule::Shortcut => self.answer(cx, theirs),
                 }
             }
             Msg::Vote(mine) => self.take_vote(cx, from, mine),

@@ -43,6 +43,12 @@
 //! before its own request, for then the clock rule would have made its stamp the younger one; not
 //! afterwards, for then it defers.
 //!
+//! Seen from a node that waits, the requests of others are of three groups: older ones that have
+//! come, which it has answered, and whose nodes answer when they have left; older ones that are under
+//! way, whose nodes have not got its answer yet, and do the same; younger ones, which it defers. It
+//! enters when all of the first two groups have left, since all of them owe it an answer; nobody of
+//! the third can enter before it answers; and what comes after it has entered is younger.
+//!
 //! # Liveness
 //! `liveness`: the oldest open request is deferred only by a node inside, which leaves.
 //! `fairness`: requests are granted in the order of their stamps.

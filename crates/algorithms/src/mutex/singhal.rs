@@ -254,11 +254,11 @@ impl Protocol for Singhal {
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         match msg {
             _ if !self.others.contains(from) => cx.trace("stale", &[]),
-            Msg::Request(number) if !self.is_outdated(from, number) => {
+            Msg::Request(number) if self.is_new(from, number) => {
                 self.note(cx, from, number);
             }
             Msg::Request(_) if self.outdated == Outdated::Discard => cx.trace("discard", &[]),
-            Msg::Request(_) | Msg::Hint => self.know(cx, from),
+            Msg::Request(_) | Msg::Hint => self.take_hint(cx, from),
             Msg::Token(token) if self.waits_for(cx.me(), &token) => self.enter(cx, token),
             Msg::Token(_) => cx.trace("stale", &[]),
         }
@@ -285,15 +285,15 @@ impl Singhal {
         }
     }
 
-    /// Was this request known already, here or to the token?
-    fn is_outdated(&self, from: NodeId, number: u64) -> bool {
-        let by_token = match (&self.phase, self.outdated) {
+    /// Is this request unknown, here and to the token?
+    fn is_new(&self, from: NodeId, number: u64) -> bool {
+        let served = match (&self.phase, self.outdated) {
             (Phase::Executing(token) | Phase::Holding(token), Outdated::Hardened) => {
-                number <= token.numbers[from.index()]
+                token.numbers[from.index()]
             }
-            _ => false,
+            _ => 0,
         };
-        by_token || number <= self.numbers[from]
+        number > served && number > self.numbers[from]
     }
 
     /// Learns of a new request, and does what the own state demands.
@@ -326,8 +326,8 @@ impl Singhal {
     }
 
     /// The sender may not be asking this node any more: so this one asks it, or lets it know.
-    fn know(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
-        cx.trace("know", &[("node", u64::from(from.number()))]);
+    fn take_hint(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
+        cx.trace("take hint", &[("node", u64::from(from.number()))]);
         match self.phase {
             Phase::Nothing => {
                 self.requesting.insert(from);

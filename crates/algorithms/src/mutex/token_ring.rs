@@ -14,7 +14,8 @@
 //! # Paper
 //! G. Le Lann: *Distributed Systems: Towards a Formal Approach*, Information Processing 77 (IFIP
 //! Congress), 1977, pp. 155-160, where a token circulates and is made anew after a loss by an
-//! election. Here a fixed coordinator makes it, as the lectures have it; how it finds out is our
+//! election. Here a coordinator makes it, as the lectures have it, a fixed one
+//! or one that an election names (`--coordinator-from`); how it finds out is our
 //! own.
 //!
 //! # Assumptions
@@ -52,7 +53,9 @@
 //! on and says so.
 //!
 //! # Liveness
-//! `liveness`: the token visits everybody in every lap, and a lost one is replaced.
+//! `liveness`: the token visits everybody in every lap, and a lost one is replaced. While a node
+//! waits, each of the others enters at most once (bounded bypass): whoever has the token enters once
+//! and passes it on.
 //!
 //! # Cost
 //! 1 message per entry when everybody wants; without bound when nobody does. The token reaches a
@@ -82,9 +85,11 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
+use super::central::admit_coordinator;
 use super::phase::Phase;
 use super::{Command, Event, Mutex, Promise};
 use crate::Patience;
+use crate::options::node;
 use recovery::Recovery;
 pub use words::{Msg, Status, Tag};
 
@@ -122,6 +127,12 @@ impl Algorithm for TokenRing {
                 help: "leave out nodes that are down, and replace a lost token",
             },
             OptionSpec {
+                name: "coordinator",
+                values: "NODE",
+                default: "1",
+                help: "who misses a lost token and makes a new one",
+            },
+            OptionSpec {
                 help: "the bound on message delays that regenerate relies on",
                 ..Patience::DELAY_MAX
             },
@@ -144,7 +155,12 @@ impl Algorithm for TokenRing {
         let pace = options.span("pace", Span::ZERO)?;
         let regenerate = options.choice("regenerate", &[("on", true), ("off", false)], false)?;
         let delay_max = Patience::read_delay_max(options)?;
-        Ok(Config { pace, regenerate, delay_max })
+        let coordinator = node(options, "coordinator")?;
+        Ok(Config { pace, regenerate, coordinator, delay_max })
+    }
+
+    fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
+        scene.config.coordinator.map_or(Ok(()), |node| admit_coordinator(node, &scene.view))
     }
 
     fn watches(timer: Timer) -> bool {
@@ -152,7 +168,7 @@ impl Algorithm for TokenRing {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Config { pace, regenerate, delay_max } = *boot.config;
+        let Config { pace, regenerate, coordinator, delay_max } = *boot.config;
         let members = boot.view.members();
         let start = boot.setup.holder.or(members.first().copied());
         // Whoever comes back from a crash must not make a second token.
@@ -166,7 +182,7 @@ impl Algorithm for TokenRing {
             tag: Tag::default(),
             token: if here { Token::Here } else { Token::Away },
             phase: Phase::begun(inside),
-            recovery: regenerate.then(|| Recovery::new(boot.view, delay, pace)),
+            recovery: regenerate.then(|| Recovery::new(boot.view, coordinator, delay, pace)),
         }
     }
 }
@@ -178,6 +194,8 @@ pub struct Config {
     pub pace: Span,
     /// Are nodes left out that are down, and is a lost token replaced?
     pub regenerate: bool,
+    /// The node that misses a lost token and makes a new one; the first one if not given.
+    pub coordinator: Option<NodeId>,
     /// The bound on message delays; the network's if not given.
     pub delay_max: Option<Span>,
 }

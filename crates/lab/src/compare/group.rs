@@ -182,9 +182,7 @@ fn row(meta: &'static Meta, variant: &Variant, nodes: usize, loss: f64) -> Resul
         },
         messages: Figure { measured: per_multicast(|figures| figures.messages), theory: in_all },
         data: Figure {
-            measured: mean(&|figures| {
-                Some((kind(figures, "DATA")? + order(figures)) / sent(figures))
-            }),
+            measured: mean(&|figures| Some(carrying(figures)? / sent(figures))),
             theory: data_only.or_else(|| theory("DATA messages per multicast")),
         },
         nacks: per_multicast(|figures| figures.nacks).unwrap_or_default(),
@@ -205,9 +203,13 @@ fn kind(figures: &Figures, kind: &str) -> Option<f64> {
     known.map(|(_, count)| *count as f64)
 }
 
-/// Messages that say in which order others are delivered, where there are such.
-fn order(figures: &Figures) -> f64 {
-    kind(figures, "ORDER").unwrap_or_default()
+/// How many messages carried data for the first time, to everybody or to who is to send it on, or
+/// said in which order data is delivered; nothing where there is no DATA.
+fn carrying(figures: &Figures) -> Option<f64> {
+    let of = |name| kind(figures, name).unwrap_or_default();
+    // A REQUEST is one for data, unless somebody else is to send it on.
+    let sent_on = kind(figures, "SEQUENCED").map_or(0.0, |count| count + of("REQUEST"));
+    Some(kind(figures, "DATA")? + of("ORDER") + sent_on)
 }
 
 /// How many multicasts there were; not 0, to divide by.

@@ -123,6 +123,10 @@ pub(super) struct Outside<'a, P: Protocol> {
     settings: u64,
     /// By link: when its last message arrives, where links keep the order and latencies vary.
     link_busy_until: Vec<Time>,
+    /// When the sending begins that the step is at: later than now where a shared medium is busy.
+    begins: Time,
+    /// Until when a shared medium is busy.
+    medium_busy_until: Time,
     /// By link: how many messages it has carried, where single ones are slow.
     messages_on: FxHashMap<(NodeId, NodeId), u32>,
     latencies: Draw,
@@ -170,6 +174,8 @@ impl<'a, P: Protocol> Outside<'a, P> {
             timers: FxHashMap::default(),
             settings: 0,
             link_busy_until: vec![Time::ZERO; links],
+            begins: Time::ZERO,
+            medium_busy_until: Time::ZERO,
             messages_on: FxHashMap::default(),
             latencies: Draw::new(seed, stream::LATENCY),
             chances: Draw::new(seed, stream::FAULTS),
@@ -258,6 +264,12 @@ impl<'a, P: Protocol> Outside<'a, P> {
         }
     }
 
+    /// A sending begins now, or when a shared medium is free.
+    fn begin(&mut self) {
+        let shared = self.network.shared_medium;
+        self.begins = if shared { self.now.max(self.medium_busy_until) } else { self.now };
+    }
+
     #[inline(never)]
     fn send_with_faults(&mut self, id: u32, to: NodeId, msg: P::Msg) {
         let from = self.me;
@@ -265,7 +277,10 @@ impl<'a, P: Protocol> Outside<'a, P> {
         let twice = !lost && self.chances.chance(self.network.duplicate);
         let held_up = self.chances.chance(self.network.reorder);
         let usual = self.network.latency.draw(&mut self.latencies, from, to);
-        let mut at = self.now + self.slow(from, to).unwrap_or(usual);
+        let mut at = self.begins + self.slow(from, to).unwrap_or(usual);
+        if self.network.shared_medium {
+            self.medium_busy_until = self.medium_busy_until.max(at);
+        }
         if held_up {
             let mean = self.network.latency.mean();
             at += mean + self.latencies.exponential(mean);
@@ -315,6 +330,7 @@ impl<'a, P: Protocol> Outside<'a, P> {
         traffic.sendings += 1;
         traffic.sent += to.len() as u32;
         let id = traffic.sendings;
+        self.begin();
         for to in to {
             self.send(id, to, msg.clone());
         }
@@ -366,6 +382,7 @@ impl<P: Protocol> Sink<P> for Outside<'_, P> {
                 traffic.sendings += 1;
                 traffic.sent += 1;
                 let id = traffic.sendings;
+                self.begin();
                 self.send(id, to, msg);
             }
             Effect::Multicast { to, msg } => self.multicast(&to, &msg),

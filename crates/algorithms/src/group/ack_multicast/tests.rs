@@ -50,7 +50,7 @@ fn several_senders_do_not_disturb_each_other() {
     assert_eq!(log.told.len(), 5 * 4 * 5);
 }
 
-/// The lectures' example: 1 multicast and 3 ACKs.
+/// One multicast and 3 ACKs.
 #[test]
 fn four_members_and_no_loss() {
     let log = run(4, 1, Network::default());

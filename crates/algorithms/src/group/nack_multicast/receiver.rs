@@ -46,7 +46,7 @@ impl NackMulticast {
         }
     }
 
-    /// "s = next: deliver, drain."
+    /// The next one: delivers it, and what was held behind it.
     fn deliver(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
         for Unit { seq, number } in self.sources[from].stream.release(unit) {
             cx.trace("deliver", &[field(from), ("seq", seq)]);
@@ -78,7 +78,7 @@ impl NackMulticast {
         }
     }
 
-    /// "NACK all missing", from this place on.
+    /// Complains about all that is missing, from this place on.
     fn ask(&self, cx: &mut Ctx<'_, Self>, from: NodeId, first: u64) {
         let Source { stream, top, .. } = &self.sources[from];
         for seq in stream.missing(first, *top) {
@@ -88,7 +88,7 @@ impl NackMulticast {
         }
     }
 
-    /// "Timer, repeat with back-off"; and in the end, give up.
+    /// Complains again, after ever longer waits; in the end, gives up.
     pub(super) fn ask_again(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId) {
         let source = &mut self.sources[from];
         let tries = source.asking.unwrap_or(0);

@@ -173,12 +173,25 @@ fn what_makes_no_sense_is_ignored() {
     let mut it = scene.boot(node(1));
     ignores(&it, 1, 4, Msg::Data(Unit { seq: 1, number: 1 }));
     ignores(&it, 1, 9, Msg::Stop(1));
+    ignores(&it, 1, 9, Msg::Nack(1));
     ignores(&it, 1, 2, Msg::Heartbeat(0));
     assert!(feed(&mut it, 1, Input::Command(wish(1))).is_ok());
     for seq in [0, 2, u64::MAX] {
         ignores(&it, 1, 2, Msg::Nack(seq));
     }
     ignores(&it, 1, 2, Msg::Data(Unit { seq: 0, number: 1 }));
+}
+
+/// Who listens need not be known to the sender: node 4 is no member.
+#[test]
+fn whoever_asks_gets_a_repair() {
+    let mut scene = trial(4, PLAIN).scene;
+    scene.setup.members.remove(node(4));
+    let mut it = scene.boot(node(1));
+    assert!(feed(&mut it, 1, Input::Command(wish(1))).is_ok());
+    let asked = Input::Message { from: node(4), msg: Msg::Nack(1) };
+    let effects = feed(&mut it, 1, asked).unwrap();
+    assert_eq!(effects, ["Send { to: 4, msg: Repair(1) }"]);
 }
 
 /// However far ahead a peer says that it is: no more is asked for than there is room.

@@ -71,8 +71,8 @@ impl Srm {
         }
         let distance = self.distance(cx, asker);
         if first {
-            self.repairs.took(cx.now().since(since), distance);
-            self.repairs.sent_first();
+            self.repairs.note_delay(cx.now().since(since), distance);
+            self.repairs.note_own();
         }
         cx.trace("repair", &named(unit));
         cx.tally("repair", 1);
@@ -103,7 +103,7 @@ impl Srm {
             Some(&Answer::Pending { first, since, .. }) => {
                 if first {
                     let distance = self.distance(cx, asker);
-                    self.repairs.took(cx.now().since(since), distance);
+                    self.repairs.note_delay(cx.now().since(since), distance);
                 }
                 cx.trace("suppress", &named(unit));
                 cx.cancel_timer(Timer::Repair(unit));

@@ -64,8 +64,8 @@ impl Srm {
         let first = missing.rounds == 0;
         if first {
             missing.asked_first = true;
-            self.requests.took(cx.now().since(missing.detected), distance);
-            self.requests.sent_first();
+            self.requests.note_delay(cx.now().since(missing.detected), distance);
+            self.requests.note_own();
         }
         cx.trace("request", &named(unit));
         cx.tally("nack", 1);
@@ -105,7 +105,7 @@ impl Srm {
             Phase::Waiting if flaw!(NoSuppression) => {}
             Phase::Waiting => {
                 if missing.rounds == 0 {
-                    self.requests.took(cx.now().since(missing.detected), distance);
+                    self.requests.note_delay(cx.now().since(missing.detected), distance);
                 }
                 cx.cancel_timer(Timer::Request(unit));
                 self.back_off(cx, unit);

@@ -2,7 +2,7 @@
 
 use quorate_core::{BadOption, OptionSpec, Options, Span};
 
-use super::timing::{Bounds, Milli, Tuned, Wait};
+use super::timing::{Adaptive, Bounds, Milli, Wait};
 use crate::options::{number, span, switch};
 
 pub(super) const SPECS: &[OptionSpec] = &[
@@ -138,12 +138,12 @@ impl Config {
     }
 
     /// C1 and C2, D1 and D2, for a group of this size.
-    pub(super) fn waits(&self, size: u32) -> (Tuned, Tuned) {
+    pub(super) fn waits(&self, size: u32) -> (Adaptive, Adaptive) {
         let (log, size) = (Milli::log10(size), Milli::whole(size));
         let requests = Wait { least: self.c1, width: self.c2 };
         let repairs = Wait { least: self.d1.unwrap_or(log), width: self.d2.unwrap_or(log) };
         let bounds = |least_max| self.adaptive.then_some(Bounds { least_max, width_max: size });
-        (Tuned::new(requests, bounds(Milli::whole(2))), Tuned::new(repairs, bounds(log)))
+        (Adaptive::new(requests, bounds(Milli::whole(2))), Adaptive::new(repairs, bounds(log)))
     }
 }
 

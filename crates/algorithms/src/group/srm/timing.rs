@@ -105,38 +105,31 @@ impl Bounds {
 
 /// One kind of wait, of requests or of repairs, with what it is adapted by.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Tuned {
+pub(super) struct Adaptive {
     pub(super) wait: Wait,
     /// None if it stays as it is.
     bounds: Option<Bounds>,
     /// The average number of duplicates. Invariant: 0 without bounds, as all that follows.
-    duplicates_mean: Milli,
+    ave_dup: Milli,
     /// The average delay until the first message, in round trips; none before the first one.
-    delay_mean: Option<Milli>,
+    ave_delay: Option<Milli>,
     /// Duplicates heard since the last adaptation.
     duplicates: u32,
     /// The last message of this kind was this node's, and nobody as near sent one too.
     pub(super) closest: bool,
 }
 
-/// "AveDups", "AveDelay" and "eps" of the rules, and the few duplicates that let a wait shrink.
-const DUPLICATES_MEANT: Milli = Milli(1000);
-const DELAY_MEANT: Milli = Milli(1000);
+/// `AveDups`, `AveDelay` and `eps` of the rules, and the few duplicates that let a wait shrink.
+const AVE_DUPS: Milli = Milli(1000);
+const AVE_DELAY: Milli = Milli(1000);
 const EPSILON: u32 = 100;
 const DUPLICATES_FEW: Milli = Milli(250);
 /// A delay beyond so many round trips counts as so many.
 const DELAY_MAX: u64 = 1_000_000;
 
-impl Tuned {
+impl Adaptive {
     pub(super) const fn new(wait: Wait, bounds: Option<Bounds>) -> Self {
-        Self {
-            wait,
-            bounds,
-            duplicates_mean: Milli(0),
-            delay_mean: None,
-            duplicates: 0,
-            closest: false,
-        }
+        Self { wait, bounds, ave_dup: Milli(0), ave_delay: None, duplicates: 0, closest: false }
     }
 
     /// By what a wait grows from one round to the next.
@@ -147,26 +140,26 @@ impl Tuned {
     /// A new loss, or a new request: adapts to what the earlier ones were like.
     pub(super) fn adapt(&mut self) {
         let Some(bounds) = self.bounds else { return };
-        if let Some(delay_mean) = self.delay_mean {
+        if let Some(ave_delay) = self.ave_delay {
             let duplicates = core::mem::take(&mut self.duplicates);
-            self.duplicates_mean.average(Milli::whole(duplicates));
-            self.adjust(delay_mean);
+            self.ave_dup.average(Milli::whole(duplicates));
+            self.adjust(ave_delay);
         }
         bounds.clamp(&mut self.wait);
     }
 
-    fn adjust(&mut self, delay_mean: Milli) {
-        let Self { wait, duplicates_mean, closest, .. } = self;
+    fn adjust(&mut self, ave_delay: Milli) {
+        let Self { wait, ave_dup, closest, .. } = self;
         if core::mem::take(closest) {
             wait.width.lower(100);
-        } else if *duplicates_mean >= DUPLICATES_MEANT {
+        } else if *ave_dup >= AVE_DUPS {
             wait.least.raise(100);
             wait.width.raise(500);
-        } else if duplicates_mean.0 < DUPLICATES_MEANT.0 - EPSILON {
-            if delay_mean > DELAY_MEANT {
+        } else if ave_dup.0 < AVE_DUPS.0 - EPSILON {
+            if ave_delay > AVE_DELAY {
                 wait.width.lower(100);
             }
-            if *duplicates_mean < DUPLICATES_FEW {
+            if *ave_dup < DUPLICATES_FEW {
                 wait.least.lower(50);
             }
         } else {
@@ -175,7 +168,7 @@ impl Tuned {
     }
 
     /// This node has sent the first message of this kind: it may be the one who should.
-    pub(super) fn sent_first(&mut self) {
+    pub(super) fn note_own(&mut self) {
         let Some(bounds) = self.bounds else { return };
         self.wait.least.lower(100);
         bounds.clamp(&mut self.wait);
@@ -183,14 +176,14 @@ impl Tuned {
     }
 
     /// A message of this kind was sent or heard, so long after the wait began.
-    pub(super) fn took(&mut self, delay: Span, distance: Span) {
+    pub(super) fn note_delay(&mut self, delay: Span, distance: Span) {
         if self.bounds.is_none() {
             return;
         }
         let round_trip = u128::from(distance.0.max(1)) * 2;
         let thousandths = u128::from(delay.0) * 1000 / round_trip;
         let new = Milli(thousandths.min(u128::from(DELAY_MAX)) as u32);
-        match &mut self.delay_mean {
+        match &mut self.ave_delay {
             Some(mean) => mean.average(new),
             none => *none = Some(new),
         }
@@ -231,51 +224,51 @@ mod tests {
         assert_eq!(wait.range(Span(u64::MAX), 3).end, Span(u64::MAX));
     }
 
-    fn tuned(least: u32, width: u32) -> Tuned {
+    fn adaptive(least: u32, width: u32) -> Adaptive {
         let wait = Wait { least: Milli(least), width: Milli(width) };
         let bounds = Bounds { least_max: Milli(2000), width_max: Milli::whole(10) };
-        let mut tuned = Tuned::new(wait, Some(bounds));
-        tuned.took(Span(1), Span(1));
-        tuned
+        let mut adaptive = Adaptive::new(wait, Some(bounds));
+        adaptive.note_delay(Span(1), Span(1));
+        adaptive
     }
 
     /// The constants after a new loss, with this many duplicates on average before it.
-    fn adapted(mut tuned: Tuned, duplicates_mean: u32) -> (u32, u32) {
+    fn adapted(mut adaptive: Adaptive, ave_dup: u32) -> (u32, u32) {
         // The average moves a quarter of the way towards no duplicate at all.
-        tuned.duplicates_mean = Milli(duplicates_mean * 4 / 3);
-        tuned.adapt();
-        assert!(tuned.duplicates_mean.0.abs_diff(duplicates_mean) <= 1);
-        (tuned.wait.least.0, tuned.wait.width.0)
+        adaptive.ave_dup = Milli(ave_dup * 4 / 3);
+        adaptive.adapt();
+        assert!(adaptive.ave_dup.0.abs_diff(ave_dup) <= 1);
+        (adaptive.wait.least.0, adaptive.wait.width.0)
     }
 
     #[test]
     fn many_duplicates_make_everybody_wait_longer() {
-        assert_eq!(adapted(tuned(1000, 2000), 1500), (1100, 2500));
+        assert_eq!(adapted(adaptive(1000, 2000), 1500), (1100, 2500));
     }
 
     #[test]
     fn few_duplicates_and_long_delays_make_waits_shorter() {
-        assert_eq!(adapted(tuned(1000, 2000), 500), (1000, 2000));
-        assert_eq!(adapted(tuned(1000, 2000), 100), (950, 2000));
-        let mut late = tuned(1000, 2000);
-        late.delay_mean = Some(Milli(1001));
+        assert_eq!(adapted(adaptive(1000, 2000), 500), (1000, 2000));
+        assert_eq!(adapted(adaptive(1000, 2000), 100), (950, 2000));
+        let mut late = adaptive(1000, 2000);
+        late.ave_delay = Some(Milli(1001));
         assert_eq!(adapted(late.clone(), 500), (1000, 1900));
         assert_eq!(adapted(late, 100), (950, 1900));
     }
 
     #[test]
     fn just_about_enough_duplicates_only_shift_the_wait() {
-        assert_eq!(adapted(tuned(1000, 2000), 950), (1050, 2000));
+        assert_eq!(adapted(adaptive(1000, 2000), 950), (1050, 2000));
     }
 
     #[test]
     fn the_closest_narrows_its_wait_once_and_goes_ahead() {
-        let mut closest = tuned(1000, 2000);
-        closest.sent_first();
+        let mut closest = adaptive(1000, 2000);
+        closest.note_own();
         assert_eq!((closest.wait.least, closest.closest), (Milli(900), true));
         assert_eq!(adapted(closest, 1500), (900, 1900));
-        let mut near = tuned(1000, 2000);
-        near.sent_first();
+        let mut near = adaptive(1000, 2000);
+        near.note_own();
         near.heard_duplicate(Span(15), Some(Span(10)));
         assert!(!near.closest, "15 is not farther than one and a half times 10");
         near.heard_duplicate(Span(16), Some(Span(10)));
@@ -284,29 +277,29 @@ mod tests {
 
     #[test]
     fn averages_move_a_quarter_of_the_way() {
-        let mut tuned = tuned(1000, 2000);
-        tuned.took(Span(40), Span(10));
-        assert_eq!(tuned.delay_mean, Some(Milli((3 * 500 + 2000) / 4)));
-        tuned.heard_duplicate(Span(10), None);
-        tuned.heard_duplicate(Span(10), None);
-        tuned.adapt();
-        assert_eq!((tuned.duplicates_mean, tuned.duplicates), (Milli(500), 0));
+        let mut adaptive = adaptive(1000, 2000);
+        adaptive.note_delay(Span(40), Span(10));
+        assert_eq!(adaptive.ave_delay, Some(Milli((3 * 500 + 2000) / 4)));
+        adaptive.heard_duplicate(Span(10), None);
+        adaptive.heard_duplicate(Span(10), None);
+        adaptive.adapt();
+        assert_eq!((adaptive.ave_dup, adaptive.duplicates), (Milli(500), 0));
     }
 
     #[test]
     fn constants_stay_within_bounds_and_fixed_ones_stay() {
-        assert_eq!(adapted(tuned(1950, 9900), 2000), (2000, 10_000));
-        assert_eq!(adapted(tuned(500, 1000), 0), (500, 1000));
-        let mut first = Tuned::new(
+        assert_eq!(adapted(adaptive(1950, 9900), 2000), (2000, 10_000));
+        assert_eq!(adapted(adaptive(500, 1000), 0), (500, 1000));
+        let mut first = Adaptive::new(
             Wait { least: Milli(5000), width: Milli(0) },
             Some(Bounds { least_max: Milli(300), width_max: Milli(2000) }),
         );
         first.adapt();
         assert_eq!((first.wait.least, first.wait.width), (Milli(500), Milli(1000)));
-        let mut fixed = Tuned::new(Wait { least: Milli(1), width: Milli(2) }, None);
+        let mut fixed = Adaptive::new(Wait { least: Milli(1), width: Milli(2) }, None);
         let before = fixed.clone();
-        fixed.sent_first();
-        fixed.took(Span(9), Span(1));
+        fixed.note_own();
+        fixed.note_delay(Span(9), Span(1));
         fixed.heard_duplicate(Span(9), Some(Span(1)));
         fixed.adapt();
         assert_eq!(fixed, before);

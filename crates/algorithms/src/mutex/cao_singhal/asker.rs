@@ -24,7 +24,7 @@ impl CaoSinghal {
         if self.phase != Phase::Waiting(wish) {
             return cx.trace("stale", &[]);
         }
-        let voted = self.votes.collect(cx, &mut self.phase, (arbiter, tenure));
+        let voted = self.permissions.collect(cx, &mut self.phase, (arbiter, tenure));
         if voted != Voted::Stale {
             self.forget_transfers_but(arbiter, tenure);
         }
@@ -35,18 +35,18 @@ impl CaoSinghal {
 
     /// FAIL: this node cannot enter yet, so it gives back whatever it has been asked for.
     pub(super) fn fail(&mut self, cx: &mut Ctx<'_, Self>, arbiter: NodeId, wish: Stamp) {
-        if !self.votes.note_failure(cx, self.phase, arbiter, wish) {
+        if !self.permissions.note_failure(cx, self.phase, arbiter, wish) {
             return;
         }
-        while let Some((arbiter, tenure)) = self.votes.first_inquired() {
+        while let Some((arbiter, tenure)) = self.permissions.first_inquired() {
             self.give_back(cx, arbiter, tenure);
         }
     }
 
     /// INQUIRE: an arbiter wants its permission back.
     pub(super) fn inquired(&mut self, cx: &mut Ctx<'_, Self>, arbiter: NodeId, asked: Tenure) {
-        let gives_way = self.votes.any_failed();
-        if self.votes.answer_inquiry(cx, self.phase, (arbiter, asked), gives_way) {
+        let gives_way = self.permissions.any_failed();
+        if self.permissions.answer_inquiry(cx, self.phase, (arbiter, asked), gives_way) {
             self.give_back(cx, arbiter, asked);
         }
     }
@@ -60,10 +60,10 @@ impl CaoSinghal {
         about: Tenure,
         stamp: Stamp,
     ) {
-        let held = self.votes.held_of(arbiter);
+        let held = self.permissions.held_of(arbiter);
         let outdated = held.is_some_and(|tenure| tenure != about);
         let outdated = outdated && !flaw!(AnyTenure);
-        if self.phase == Phase::Idle || !self.votes.are_of(arbiter) || outdated {
+        if self.phase == Phase::Idle || !self.permissions.are_of(arbiter) || outdated {
             return cx.trace("stale", &[]);
         }
         let about = held.unwrap_or(about);
@@ -90,7 +90,7 @@ impl CaoSinghal {
 
     /// YIELD: gives a permission back; the request stays with the arbiter.
     fn give_back(&mut self, cx: &mut Ctx<'_, Self>, arbiter: NodeId, tenure: Tenure) {
-        self.votes.give_way(arbiter);
+        self.permissions.give_way(arbiter);
         self.transfers.remove(&arbiter);
         cx.trace("yield", &[("arbiter", u64::from(arbiter.number()))]);
         self.post(cx, arbiter, Msg::Yield(tenure));
@@ -100,7 +100,7 @@ impl CaoSinghal {
     pub(super) fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
         self.phase = Phase::Idle;
         cx.trace("leave", &[]);
-        for (arbiter, tenure) in self.votes.end() {
+        for (arbiter, tenure) in self.permissions.end() {
             let next = self.transfers.remove(&arbiter).map(|(_, next)| next);
             if let Some(wish) = next {
                 self.post(cx, wish.node, Msg::Reply { arbiter, tenure: tenure.next(), wish });

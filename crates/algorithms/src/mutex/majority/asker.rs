@@ -14,7 +14,7 @@ impl Majority {
         }
         match self.rule {
             Rule::Votes => self.take_request(cx, stamp),
-            Rule::Published => self.take_vote(cx, cx.me(), stamp),
+            Rule::Shortcut => self.take_vote(cx, cx.me(), stamp),
         }
     }
 
@@ -66,7 +66,7 @@ impl Majority {
     pub(super) fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
         let Some(stamp) = self.phase.end() else { return };
         cx.trace("leave", &[("time", stamp.time)]);
-        if self.rule == Rule::Published {
+        if self.rule == Rule::Shortcut {
             for theirs in self.queue.drain(..) {
                 cx.send(theirs.node, Msg::Vote(theirs));
             }

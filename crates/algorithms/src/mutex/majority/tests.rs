@@ -12,7 +12,7 @@ use crate::testing::{Log, feed, ignores, node};
 
 const ALL: Config = Config { rule: Rule::Votes, ask: Ask::All };
 const FIXED: Config = Config { rule: Rule::Votes, ask: Ask::Majority };
-const PUBLISHED: Config = Config { rule: Rule::Published, ask: Ask::All };
+const SHORTCUT: Config = Config { rule: Rule::Shortcut, ask: Ask::All };
 
 fn with(config: Config, count: usize) -> Trial<Majority> {
     Trial::of(count).with(config)
@@ -76,14 +76,14 @@ fn the_next_one_enters_two_delays_after_an_exit() {
 /// Three idle nodes answer both askers.
 #[test]
 fn the_short_cut_lets_two_in() {
-    let log = with(PUBLISHED, 5).wanting(&[1, 2]).run_unjudged(|_| {});
+    let log = with(SHORTCUT, 5).wanting(&[1, 2]).run_unjudged(|_| {});
     assert_eq!(log.entries(), [(2.0, 1), (2.0, 2)]);
     assert_eq!(log.report.violations().next().unwrap().1.property, "safety");
 }
 
 #[test]
 fn the_checker_finds_the_short_cut_unsafe() {
-    let report = with(PUBLISHED, 3).check();
+    let report = with(SHORTCUT, 3).check();
     let Outcome::Violated(found) = report.outcome else { panic!("{report:?}") };
     assert_eq!((found.violation.property, found.trace.len()), ("safety", 9));
 }

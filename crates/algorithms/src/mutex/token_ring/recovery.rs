@@ -44,12 +44,12 @@ enum Inquiry {
 }
 
 impl Recovery {
-    pub(super) fn new(view: &View, delay: Span, pace: Span) -> Self {
+    pub(super) fn new(view: &View, coordinator: Option<NodeId>, delay: Span, pace: Span) -> Self {
         let members = view.members();
         // A tenth for processing; what comes in time comes before the timer.
         let round_trip = delay.times(2) + Span(delay.0 / 10);
         Self {
-            coordinator: members.first().copied().unwrap_or(NodeId::at(0)),
+            coordinator: coordinator.or(members.first().copied()).unwrap_or(NodeId::at(0)),
             round_trip,
             lap: (round_trip + pace).times(members.len() as u64),
             down: NodeSet::with_room(members.len()),

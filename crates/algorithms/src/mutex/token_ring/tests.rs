@@ -1,5 +1,6 @@
 //! The token ring with and without faults: laps, losses, long stays, every interleaving.
 
+use std::collections::BTreeSet;
 use std::vec::Vec;
 
 use quorate_check::{Outcome, Plan, Timers};
@@ -11,7 +12,8 @@ use super::*;
 use crate::mutex::testing::Trial;
 use crate::testing::{node, units};
 
-const PLAIN: Config = Config { pace: Span::ZERO, regenerate: false, delay_max: None };
+const PLAIN: Config =
+    Config { pace: Span::ZERO, regenerate: false, coordinator: None, delay_max: None };
 const SLOW: Config = Config { pace: Span::UNIT, ..PLAIN };
 const SAFE: Config = Config { regenerate: true, ..PLAIN };
 /// So that an unused token moves only when nothing else is under way: there are fewer states.
@@ -48,6 +50,20 @@ fn an_entry_costs_one_message() {
         assert!(entries.windows(2).all(|two| two[1].0 - two[0].0 == 2.0), "{count}: {entries:?}");
         assert_eq!(log.count("TOKEN"), log.report.messages);
         assert_eq!(log.count("TOKEN"), 10 * u64::from(count), "{count}");
+    }
+}
+
+/// Bounded bypass: between a wish and its entry nobody else enters twice.
+#[test]
+fn nobody_is_overtaken_twice() {
+    for seed in 0..20 {
+        let trial = with(PLAIN, 5).wishes(20).latency("uniform:0.1..3").until(600.0);
+        let entries = trial.seed(seed).run().entries();
+        assert_eq!(entries.len(), 100);
+        for five in entries.windows(5) {
+            let nodes: BTreeSet<_> = five.iter().map(|(_, number)| number).collect();
+            assert_eq!(nodes.len(), 5, "{five:?}");
+        }
     }
 }
 
