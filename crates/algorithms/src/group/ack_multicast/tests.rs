@@ -193,7 +193,7 @@ fn with_unbounded_delays_a_suspicion_can_be_wrong() {
     else {
         panic!("{report:?}")
     };
-    assert_eq!(found.violation.text, "node 1 has delivered 1:2, node 2 never will");
+    assert_eq!(found.violation.text, "deadlock: node 1 has delivered 1:2, node 2 never will");
 }
 
 #[test]
