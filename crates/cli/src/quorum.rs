@@ -28,6 +28,8 @@ Exit codes: 0 any two quorums intersect, 1 two of a custom system do not, 2 bad 
 
 /// How many quorums are printed.
 const LISTED_MAX: usize = 24;
+/// About so many letters of them.
+const LINE_MAX: usize = 600;
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -178,7 +180,7 @@ fn show(report: &Report) {
             (None, _) => "not known: there are too many sets to try".to_owned(),
             (Some(false), why) => {
                 let no = if name == "intersecting" { paint(red(), "no") } else { "no".to_owned() };
-                why.map_or(no.clone(), |why| format!("{no}: {why}"))
+                why.map_or(no.clone(), |why| format!("{no}: {}", shortened(why)))
             }
         };
         vec![format!("  {}", name.replace('_', "-")), text]
@@ -217,10 +219,29 @@ fn list(examined: &Examined) {
         return;
     };
     let sets = quorums.sets();
-    let shown: Vec<_> = sets.iter().take(LISTED_MAX).map(written).collect();
+    let shown = sets.iter().take(LISTED_MAX).map(|set| shortened(&written(set)));
+    let mut room = LINE_MAX;
+    let fits = |text: &String| {
+        let fits = room > 0;
+        room = room.saturating_sub(text.len());
+        fits
+    };
+    let shown: Vec<_> = shown.take_while(fits).collect();
     let more = sets.len() - shown.len();
     let more = if more > 0 { format!(" and {more} more (--json)") } else { String::new() };
     output::print_line(&format!("{}{more}", shown.join(" ")));
+}
+
+/// A text that is short enough for a line: of a longer one, its beginning.
+fn shortened(text: &str) -> String {
+    const LONG: usize = 120;
+    if text.len() <= LONG {
+        return text.to_owned();
+    }
+    let cut = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONG).last();
+    let start = &text[..cut.unwrap_or(0)];
+    let start = start.rsplit_once(',').map_or(start, |(start, _)| start);
+    format!("{start},… (--json)")
 }
 
 fn load(load: &Load) -> String {

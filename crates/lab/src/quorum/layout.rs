@@ -173,7 +173,7 @@ pub(super) fn shown(system: &System) -> Vec<Shown> {
     let Ok(assignment) = system.assignment() else { return Vec::new() };
     let mut shown: Vec<Shown> = Vec::new();
     let own = |node: NodeId, set: &NodeSet| Shown {
-        text: format!("quorum of node {node}"),
+        text: format!("whom node {node} asks"),
         set: set.clone(),
     };
     for count in 0..3 {
