@@ -89,7 +89,7 @@ docs/guide/trace-format.md describes the format, with an example.";
 
 /// Coordination for Rust programs: who leads, who holds the lock, one order of messages for all.
 #[derive(Parser, Debug)]
-#[command(name = "quorate", version, after_help = EXAMPLES)]
+#[command(name = "quorate", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) task: Task,

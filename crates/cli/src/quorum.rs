@@ -180,7 +180,7 @@ fn show(report: &Report) {
             (None, _) => "not known: there are too many sets to try".to_owned(),
             (Some(false), why) => {
                 let no = if name == "intersecting" { paint(red(), "no") } else { "no".to_owned() };
-                why.map_or(no.clone(), |why| format!("{no}: {why}"))
+                why.map_or(no.clone(), |why| format!("{no}: {}", shortened(why)))
             }
         };
         vec![format!("  {}", name.replace('_', "-")), text]
@@ -229,6 +229,18 @@ fn list(examined: &Examined) {
     let more = sets.len() - shown.len();
     let more = if more > 0 { format!(" and {more} more (--json)") } else { String::new() };
     output::print_text(&format!("{}{more}", shown.join(" ")));
+}
+
+/// A text that is short enough for a line: of a longer one, its beginning.
+fn shortened(text: &str) -> String {
+    const LONG: usize = 120;
+    if text.len() <= LONG {
+        return text.to_owned();
+    }
+    let cut = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONG).last();
+    let start = &text[..cut.unwrap_or(0)];
+    let start = start.rsplit_once(',').map_or(start, |(start, _)| start);
+    format!("{start},… (--json)")
 }
 
 fn load(load: &Load) -> String {

@@ -515,7 +515,7 @@ fn group_communication_is_compared_with_what_is_published() {
     assert!(folder.join("a.svg").exists());
     for (bad, sentence) in [
         (&["group", "--loss", "0.9"], "--loss: 0.9 is not a probability from 0 to 0.5"),
-        (&["group", "--nodes", "1"], "--nodes: 1 is not a number of nodes from 2 to 256"),
+        (&["group", "--nodes", "1"], "--nodes: 1 is not a number of nodes from 3 to 256"),
         (&["mutex", "--loss", "0.1"], "--loss: only detectors and groups"),
     ] {
         let output = quorate(&folder, &[&["compare"], &bad[..]].concat());

@@ -129,12 +129,12 @@ fn structures_are_drawn() {
     let output = quorate(&["quorum", "projective-plane", "7", "--svg", name, "--draw"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("<svg"));
-    assert!(String::from_utf8(output.stdout).unwrap().contains("● quorum of node 1"));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("● whom node 1 asks"));
 }
 
 #[test]
 fn algorithms_take_a_quorum_system() {
-    let run = ["sim", "mutex/ricart-agrawala", "--nodes", "7", "--quorum"];
+    let run = ["sim", "mutex/maekawa", "--nodes", "7", "--quorum"];
     for quorum in ["majority", "projective-plane", "crumbling-wall:1,2,4", "tree"] {
         let done = json(&[&run[..], &[quorum]].concat());
         assert_eq!(done["safety"], "ok", "{quorum}");

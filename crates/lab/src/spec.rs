@@ -369,6 +369,10 @@ impl Spec {
     /// The first argument that makes no sense.
     pub fn network(&self, traits: &Traits) -> Result<Network, BadInput> {
         let latency = self.latency();
+        if let Latency::PerLink(table, _) = &latency {
+            let named = table.keys().flat_map(|(from, to)| [from.number(), to.number()]);
+            named.max().map_or(Ok(()), |last| self.node("--latency-table", last).map(|_| ()))?;
+        }
         for (argument, probability) in
             [("--loss", self.loss), ("--duplicate", self.duplicate), ("--reorder", self.reorder)]
         {
