@@ -84,7 +84,10 @@ fn a_lost_tail_is_never_noticed() {
     let trial = trial(2, PLAIN).network(cut(&[(1, 2, 4.5), (1, 2, 10.5)]));
     let log = trial.sending(senders(2, 1, 7)).run_unjudged(|_| {});
     assert_eq!(counts(&log), [7, 1, 1, 0, 0]);
-    assert_eq!(violations(&log), ["atomicity: deadlock: node 1 has delivered 1:7, node 2 never will"]);
+    assert_eq!(
+        violations(&log),
+        ["atomicity: deadlock: node 1 has delivered 1:7, node 2 never will"]
+    );
 }
 
 /// With STOP(7), two units after it: NACK(7), and 7 is resent.
@@ -140,7 +143,10 @@ fn a_silent_sender_is_given_up() {
     let log = trial.faults(crashes(&[(1, 7.5)])).sending(senders(3, 1, 4)).run_unjudged(|_| {});
     assert_eq!(counts(&log), [8, 4, 0, 0, 0]);
     assert_eq!(log.report.end.in_units(), 7.0 + 2.1 + 4.2 + 8.4 + 16.8);
-    assert_eq!(violations(&log), ["atomicity: deadlock: node 3 has delivered 1:3, node 2 never will"]);
+    assert_eq!(
+        violations(&log),
+        ["atomicity: deadlock: node 3 has delivered 1:3, node 2 never will"]
+    );
 }
 
 /// A receiver that misses more than the sender keeps: 1 to 6 are lost, and only 7 to 10 kept.
