@@ -99,7 +99,7 @@ impl Users {
         self
     }
 
-    /// The same users, who each write to the next one whenever they wish to enter.
+    /// The same users, who each write to the one before whenever they wish to enter.
     #[must_use]
     pub fn talking(mut self) -> Self {
         self.talking = true;
@@ -136,8 +136,10 @@ impl Users {
 
 impl Workload<Command, Event> for Users {
     fn writes(&self, node: NodeId, command: &Command) -> Option<NodeId> {
-        let next = NodeId::at((node.index() + 1) % self.doing.len());
-        (self.talking && *command == Command::Acquire && next != node).then_some(next)
+        // Against the way of a token, which would otherwise always be there before the letter.
+        let count = self.doing.len();
+        let before = NodeId::at((node.index() + count - 1) % count);
+        (self.talking && *command == Command::Acquire && before != node).then_some(before)
     }
 
     fn next(&self, node: NodeId) -> Option<(Command, Wait)> {
