@@ -1,4 +1,13 @@
 //! Leader election: one winner, known to all who are to know.
+//!
+//! *Symmetry*: all nodes run the same program and differ in their rank only; anybody may start, and
+//! nobody is chosen beforehand. Two are exceptions: in `registry_tree` the first node is also the
+//! registry, and in `itai_rodeh` the election does not even use the rank.
+//!
+//! *Determinism*: who leads follows from the ranks, from who starts and from who is there, not from
+//! delays or chance. Exceptions are `itai_rodeh` and `firewire`, which toss coins, `registry_tree`,
+//! where the first to arrive is the root, and `tree_echo` with `leader=meeting`. In
+//! `chang_roberts_bidirectional` chance decides on the cost, and not on the leader.
 
 pub mod adoption;
 pub mod bully;

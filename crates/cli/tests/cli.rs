@@ -535,14 +535,51 @@ fn elections_are_compared_and_their_trees_are_used() {
     let rows = report["rows"].as_array().unwrap();
     assert!(rows.len() >= 4 && rows.iter().all(|row| row["holds"] == true), "{report}");
     for election in ["election/adoption", "election/registry-tree", "election/firewire"] {
-        // A bus must be a tree already.
-        let topology: &[&str] =
-            if election.ends_with("firewire") { &["--topology", "random-tree"] } else { &[] };
         let raymond = ["sim", "mutex/raymond", "--nodes", "12", "--json", "--tree-from", election];
-        let report = json(&folder, &[&raymond, topology].concat());
+        let report = json(&folder, &raymond);
         assert_eq!((&report["safety"], &report["liveness"]), (&"ok".into(), &"ok".into()));
         assert_eq!(report["entries"], 36);
     }
+}
+
+/// The virtual tree is grown over a graph by one election, and another one is held on it.
+#[test]
+fn an_election_on_trees_runs_on_the_tree_that_another_one_builds() {
+    let folder = folder("virtual-tree");
+    for election in ["tree-echo", "tree-dfs", "tree-saturation", "firewire"] {
+        let name = format!("election/{election}");
+        let sim = ["sim", &name, "--nodes", "18", "--initiators", "one", "--json"];
+        let sim = [&sim[..], &["--topology", "random", "--tree-from"]].concat();
+        for builder in ["adoption", "graph-dfs"] {
+            let builder = format!("election/{builder}");
+            let report = json(&folder, &[&sim[..], &[&builder]].concat());
+            assert_eq!(report["termination"], "ok", "{name} {builder}");
+            let echo = election == "tree-echo";
+            assert!(!echo || report["messages"] == 3 * 18 - 3, "{report}");
+        }
+    }
+    let refused = |arguments: &[&str]| {
+        let output = quorate(&folder, arguments);
+        assert_eq!(code(&output), 2, "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let ring = ["sim", "election/lelann", "--tree-from", "election/adoption"];
+    assert!(refused(&ring).contains("election/lelann needs a one-way ring"), "{}", refused(&ring));
+    let none = ["sim", "election/tree-echo", "--tree-from", "election/bully"];
+    assert!(refused(&none).contains("builds no spanning tree"), "{}", refused(&none));
+}
+
+/// A bus is a tree, also where nothing is said.
+#[test]
+fn firewire_elects_out_of_the_box() {
+    let folder = folder("firewire");
+    assert_eq!(json(&folder, &["sim", "election/firewire", "--json"])["termination"], "ok");
+    let check = ["check", "election/firewire", "--timers", "quiet", "--json"];
+    assert_eq!(json(&folder, &check)["result"], "holds");
+    let report = json(&folder, &["compare", "election", "--nodes", "8", "--json"]);
+    let mut rows = report["rows"].as_array().unwrap().iter();
+    let row = rows.find(|row| row["algorithm"] == "election/firewire").unwrap();
+    assert_eq!(row["holds"], true, "{row}");
 }
 
 #[test]

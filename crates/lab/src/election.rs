@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagram::{Change, Phase, Seen};
 use crate::figures::{Named, by_kind};
+use crate::grown::TREE_FROM;
 use crate::registry::Study;
 use crate::text::{choice, span, stands_as_text};
 use crate::{About, Argument, BadInput, FileOf, Numbers, Spec, Unclear};
@@ -27,6 +28,9 @@ pub struct ElectionSpec {
     pub stagger: Span,
     /// Which end of the order wins.
     pub criterion: CriterionSpec,
+    /// The election on whose tree it is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree_from: Option<String>,
 }
 
 /// Which end of the order wins.
@@ -249,7 +253,18 @@ impl Study for Election {
             },
             read: |given, text| span(text).map(|stagger| given.stagger = stagger),
         },
+        Argument {
+            about: TREE_FROM,
+            read: |given, text| {
+                given.tree_from = Some(text.to_owned());
+                Ok(())
+            },
+        },
     ];
+
+    fn tree_from(given: &ElectionSpec) -> Option<&str> {
+        given.tree_from.as_deref()
+    }
 
     fn counted(given: &ElectionSpec) -> Option<usize> {
         match &given.ids {

@@ -5,7 +5,15 @@ use quorate_core::{Fact, NodeId, PerNode, Time, Topology};
 use quorate_sim::Observer;
 
 use crate::simulate::observe;
-use crate::{BadInput, Spec};
+use crate::{About, BadInput, Spec};
+
+/// The argument that names the election.
+pub(crate) const TREE_FROM: About = About::new(
+    "tree-from",
+    "ELECTION",
+    "The election whose tree is used, by those that run along one: election/adoption, graph-dfs, \
+     registry-tree or firewire",
+);
 
 /// The tree that this election builds in a run with the given nodes, topology and seed.
 ///

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagram::{Change, Phase, Seen};
 use crate::figures::{Named, by_kind};
+use crate::grown::TREE_FROM;
 use crate::registry::{Study, configured};
 use crate::text::{number, span, stands_as_text, typed};
 use crate::{
@@ -168,11 +169,7 @@ impl Study for Mutex {
             read: |given, text| number(text).map(|holder| given.holder = Some(holder)),
         },
         Argument {
-            about: About::new(
-                "tree-from",
-                "ELECTION",
-                "The election whose tree is used, where requests move along one: election/adoption",
-            ),
+            about: TREE_FROM,
             read: |given, text| {
                 given.tree_from = Some(text.to_owned());
                 Ok(())

@@ -12,8 +12,6 @@ use quorate_sim::topology::Named;
 const RUNS_EACH: u64 = 400;
 /// Kept as published first: it deadlocks, whatever carries its messages.
 const DEADLOCKS: &str = "mutex/maekawa-basic";
-/// Over any graph, but on a cycle it reports that and elects nobody.
-const NEEDS_A_TREE: &str = "election/firewire";
 
 /// A run of this algorithm drawn from its number.
 fn draw(meta: &Meta, over: Over, seed: u64) -> Spec {
@@ -28,9 +26,6 @@ fn draw(meta: &Meta, over: Over, seed: u64) -> Spec {
     let load = ["heavy", "3", "light"][draw.below(3) as usize].parse().expect("it is a load");
     if let FamilySpec::Mutex(given) = &mut spec.family {
         (given.requests, given.load) = (requests, load);
-    }
-    if meta.name == NEEDS_A_TREE {
-        spec.topology = Some(TopologySpec::Named(Named::RandomTree));
     }
     // Over a link that sends again there is no bound on delays; a minute is as good as one.
     if meta.options.iter().any(|option| option.name == "delay-max") {

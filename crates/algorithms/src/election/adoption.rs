@@ -21,7 +21,7 @@
 //! # Messages
 //! | name | sent when | effect |
 //! |---|---|---|
-//! | EXPLORER(rank) | a node is reached or adopted, or a worse one explores it | see `explore` |
+//! | EXPLORER(rank) | a node is reached or adopted, or a worse one explores it | see `meet` |
 //! | ECHO(rank) | all edges but the one to the parent are done or not of the tree | edge is done |
 //! | INFO(leader) | the root has won, if `inform` is on | everybody knows |
 //!
@@ -36,7 +36,7 @@
 //! | field | lectures |
 //! |---|---|
 //! | `known` | `IDi`, the highest starter known |
-//! | `edges` | the parent edge; per edge `m_k`, `done_k`, `nontree_k` |
+//! | `edges` | the parent edge; per edge the mark `m_k`, and, without a name there, its end |
 //!
 //! # Safety
 //! `uniqueness`: an echo leaves a part of a tree only if no edge of it leads to another tree. At
@@ -53,9 +53,10 @@
 //! edge.
 //!
 //! # Deviations
-//! The lectures' third rule ("update m, send x") answers a worse explorer x with x itself, after
-//! which both ends take the edge for one inside a tree: the worse tree keeps its id, and both roots
-//! lead (`rule=literal`). It must answer with the best id known, so that the worse side is adopted.
+//! The lectures' third rule answers a worse explorer x with x itself, after which both ends take the
+//! edge for one inside a tree: the worse tree keeps its id, and both roots lead (`rule=literal`). That
+//! the edge then counts as not of the tree also at the end that answers is our reading: the rule says
+//! only to update the mark and to send. It must answer with the best id known, so that the worse side is adopted.
 //! Over the edge to the parent only a better explorer counts: by the lectures' rules, one that
 //! comes twice would make of a tree edge one that is not. With `wake=suppress`, the default, a node
 //! that is reached by a worse explorer before it starts does start, so that the best of all leads;
@@ -118,7 +119,7 @@ impl Algorithm for Adoption {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.inform, best_leads: true }
+        Promise { everyone_told: config.inform, best_leads: config.wake != Wake::Relay }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
@@ -233,7 +234,7 @@ impl Protocol for Adoption {
         match (command, self.known) {
             (Command::Elect, None) => {
                 self.start(cx);
-                self.check(cx);
+                self.try_to_echo(cx);
             }
             (Command::Elect, Some(_)) => cx.trace("underway", &[]),
         }
@@ -244,13 +245,13 @@ impl Protocol for Adoption {
         let Some(&edge) = self.edges.get(from) else { return cx.trace("ignore", &[]) };
         match msg {
             Msg::Explorer(theirs) => {
-                self.explore(cx, from, edge, theirs);
-                self.check(cx);
+                self.meet(cx, from, edge, theirs);
+                self.try_to_echo(cx);
             }
             Msg::Echo(theirs) if edge.mark == Some(theirs) => {
                 cx.trace("done", &[("node", from.into())]);
                 self.edges.end(from, End::Done);
-                self.check(cx);
+                self.try_to_echo(cx);
             }
             Msg::Info(leader) if self.phase == Phase::Echoed => self.learn(cx, leader),
             Msg::Echo(_) | Msg::Info(_) => cx.trace("ignore", &[]),
@@ -271,7 +272,7 @@ impl Adoption {
     }
 
     /// An explorer comes: what it does depends on what is known and what was sent there last.
-    fn explore(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, edge: Edge, theirs: Rank) {
+    fn meet(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, edge: Edge, theirs: Rank) {
         let Some(known) = self.known else { return self.wake(cx, from, theirs) };
         let by_parent = self.edges.parent() == Some(from) && !flaw!(AnswerTheParent);
         if theirs > known {
@@ -331,7 +332,7 @@ impl Adoption {
     }
 
     /// If no edge is open, echoes to the parent, once, or leads.
-    fn check(&mut self, cx: &mut Ctx<'_, Self>) {
+    fn try_to_echo(&mut self, cx: &mut Ctx<'_, Self>) {
         let Some(known) = self.known else { return };
         if self.edges.any_open() || self.phase != Phase::Waiting {
             return;

@@ -15,13 +15,15 @@
 //! # Assumptions
 //! Reliable channels, in any order, with a **known bound** on the delay. Nodes leave (crash) and
 //! join (recover, with nothing kept). Complete graph, best as one medium; ranks are *not* known in
-//! advance. A failure detector may report crashes; without one, users do ([`Command::Elect`]).
+//! advance. On one medium nobody's address would have to be known either; here the addresses of all
+//! who may ever join are given at the start, and whoever joins is one of them. A failure detector may report crashes; without one, users do ([`Command::Elect`]).
 //!
 //! # Messages
 //! | name | sent when | effect |
 //! |---|---|---|
 //! | CANDIDACY(rank, opens) | the leader is missed, or a node joins | the better ones send theirs |
 //! | CANDIDACY(rank) | a worse one was heard | everybody knows of it |
+//! | CALL | the leader is missed by a node that does not stand | all who stand send theirs |
 //!
 //! ```text
 //! 5 has left, 1 misses it     1 --CANDIDACY(1, opens)--> all
@@ -34,7 +36,8 @@
 //! | field | paper |
 //! |---|---|
 //! | `leader` | whom it takes for the leader |
-//! | `best`, `sent` of `Phase::Electing` | the best candidate heard; whether it is one itself |
+//! | `best`, `sent` of `Phase::Electing` | the best candidate heard; whether it has said it is one |
+//! | `stands` | whether it would lead: who abstains listens, and follows |
 //!
 //! # Safety
 //! `uniqueness`, `agreement`: everybody better answers an opening, to all. Whoever hears the
@@ -47,21 +50,28 @@
 //!
 //! # Cost
 //! m nodes present, one opens: one broadcast (the best one opens) to m (the worst one does), of n-1
-//! messages each on links; with k that open at once at most k·m. Time: two delays and a quiet time,
-//! which is two delays and the processing. Space: a set of addresses.
+//! messages each on links; with k that open at once at most k·m. Time until all candidacies are
+//! heard: at most N·Tmax if the N of them have one medium and are sent one after the other, 2·Tmax on
+//! links of their own; then a quiet time, which is two delays and the processing. Space: a set of
+//! addresses.
 //!
 //! # Deviations
-//! The lectures' nodes send at most once per election. But nobody can tell where an election ends:
+//! It would seem enough that a node sends once per election. But nobody can tell where one ends:
 //! when a newcomer opens one while some nodes have decided the last one and others have not, those
 //! others would stay silent, the newcomer would not hear the best one, and two would lead. (The
 //! checker shows it.) So an opening is answered by everybody better, also by those who have sent.
-//! With `suppress` a node that has heard a better one is silent, as the lectures propose.
+//! With `suppress` a node that has heard a better one is silent. That nodes abstain (`abstain`) is in
+//! the lectures; that such a node, when it misses the leader, calls for candidacies without one of
+//! its own follows from it.
 //!
 //! # Known limits
 //! If the bound does not hold, or a message is lost, two nodes can lead. A failure detector must
 //! not speak before the last message of the crashed node has arrived, or a node may follow it after
-//! its death. Without a detector the best candidate can leave unnoticed before it leads.
+//! its death. Without a detector the best candidate can leave unnoticed before it leads. If only
+//! those are left who abstain, nobody leads. In views members are counted by rank, and so are those
+//! who abstain.
 
+use alloc::format;
 use core::convert::Infallible;
 
 use quorate_core::prelude::*;
@@ -83,7 +93,7 @@ impl Algorithm for BullyBroadcast {
         channels: Channels::Unordered,
         timing: Timing::Synchronous,
         survives: "leaving and joining at any time, with a detector or users to notice; no loss",
-        kinds: &["CANDIDACY"],
+        kinds: &["CANDIDACY", "CALL"],
         options: &[
             OptionSpec {
                 help: "the bound on message delays that the quiet time relies on",
@@ -96,27 +106,49 @@ impl Algorithm for BullyBroadcast {
                 default: "off",
                 help: "does a node stay silent that has heard a better one",
             },
+            OptionSpec {
+                name: "abstain",
+                values: "NODES",
+                default: "none",
+                help: "the nodes that do not stand, such as 2,4: they listen and follow",
+            },
         ],
         costs: &[
             Cost::of("messages, the best opens", "n-1", |n| n - 1.0),
             Cost::of("messages, the worst opens", "n(n-1)", |n| n * (n - 1.0)),
+            Cost::of("time until all are heard, one medium, at most", "N·Tmax", |n| n),
+            Cost::of("time until all are heard, links of their own, at most", "2·Tmax", |_| 2.0),
         ],
         source: include_str!("bully_broadcast.rs"),
     };
 
-    fn promise(_: &Config) -> Promise {
-        Promise { everyone_told: true, best_leads: true }
+    fn promise(config: &Config) -> Promise {
+        Promise { everyone_told: true, best_leads: config.abstain.is_empty() }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
         let suppress = switch(options, "suppress", false)?;
-        Ok(Config { patience: Patience::read(options)?, suppress })
+        let abstain = options.get("abstain").map_or(Ok(NodeSet::new()), read_nodes)?;
+        Ok(Config { patience: Patience::read(options)?, suppress, abstain })
+    }
+
+    fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
+        let abstain = &scene.config.abstain;
+        let mut members = scene.view.set().iter();
+        if abstain.iter().all(|node| scene.view.set().contains(node))
+            && members.any(|node| !abstain.contains(node))
+        {
+            return Ok(());
+        }
+        let reason = format!("some of {} nodes, but not all of them", scene.count());
+        Err(BadOption::because("abstain", reason))
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         Self {
             me: Candidate { rank: boot.setup.ranks[boot.me], node: boot.me },
             others: boot.view.others(boot.me),
+            stands: !boot.config.abstain.contains(boot.me),
             suppress: boot.config.suppress,
             quiet_time: boot.config.patience.round_trip(boot.setup.delay_max),
             joins: !boot.life.is_first(),
@@ -126,28 +158,45 @@ impl Algorithm for BullyBroadcast {
     }
 }
 
+/// Reads the numbers of nodes, with commas between them.
+fn read_nodes(text: &str) -> Result<NodeSet, BadOption> {
+    let node = |number: &str| number.parse().ok().and_then(NodeId::new);
+    let nodes: Option<_> = text.split(',').map(node).collect();
+    nodes.ok_or_else(|| BadOption::new("abstain", text, "a list of nodes, such as 2,4"))
+}
+
 /// The options.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Config {
     /// The bounds that timeouts rely on.
     pub patience: Patience,
     /// Does a node stay silent that has heard a better one?
     pub suppress: bool,
+    /// The nodes that do not stand.
+    pub abstain: NodeSet,
 }
 
 /// What nodes send each other.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Msg {
-    /// The rank of the sender.
-    pub rank: Rank,
-    /// Does it open an election, and must hear from everybody better?
-    pub opens: bool,
+pub enum Msg {
+    /// I would lead.
+    Candidacy {
+        /// The rank of the sender.
+        rank: Rank,
+        /// Does it open an election, and must hear from everybody better?
+        opens: bool,
+    },
+    /// Somebody must lead, but not I.
+    Call,
 }
 
 impl Message for Msg {
     fn kind(&self) -> &'static str {
-        "CANDIDACY"
+        match self {
+            Self::Candidacy { .. } => "CANDIDACY",
+            Self::Call => "CALL",
+        }
     }
 }
 
@@ -165,6 +214,8 @@ pub struct BullyBroadcast {
     me: Candidate,
     /// Everybody else's address.
     others: NodeSet,
+    /// Would it lead?
+    stands: bool,
     /// Is it silent when it has heard a better one?
     suppress: bool,
     /// After this time without a candidacy nothing more is to be heard.
@@ -193,8 +244,8 @@ enum Phase {
     Normal,
     /// It listens to candidacies. Invariant: the timer is set.
     Electing {
-        /// The best that it has heard of, itself included.
-        best: Candidate,
+        /// The best that it has heard of, itself included if it stands.
+        best: Option<Candidate>,
         /// Has it sent its own?
         sent: bool,
     },
@@ -222,8 +273,12 @@ impl Protocol for BullyBroadcast {
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
-        let Msg { rank, opens } = msg;
-        self.hear(cx, Candidate { rank, node: from }, opens);
+        match msg {
+            Msg::Candidacy { rank, opens } => {
+                self.hear(cx, Some(Candidate { rank, node: from }), opens);
+            }
+            Msg::Call => self.hear(cx, None, true),
+        }
     }
 
     fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, Timer::Quiet: Timer) {
@@ -235,7 +290,7 @@ impl Protocol for BullyBroadcast {
     fn on_liveness(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId, now: Liveness) {
         let hope = match self.phase {
             Phase::Normal => self.leader,
-            Phase::Electing { best, .. } => Some(best.node),
+            Phase::Electing { best, .. } => best.map(|best| best.node),
         };
         if now == Liveness::Down && hope == Some(peer) {
             self.open(cx);
@@ -248,47 +303,59 @@ impl Protocol for BullyBroadcast {
 }
 
 impl BullyBroadcast {
-    /// Opens an election with its own candidacy.
+    /// Opens an election with its own candidacy, if it stands.
     fn open(&mut self, cx: &mut Ctx<'_, Self>) {
         cx.trace("open", &[("id", self.me.rank.id().into())]);
         self.leader = None;
-        self.phase = Phase::Electing { best: self.me, sent: true };
-        self.broadcast(cx, true);
+        self.phase = Phase::Electing { best: self.standing(), sent: true };
+        let candidacy = Msg::Candidacy { rank: self.me.rank, opens: true };
+        self.broadcast(cx, if self.stands { candidacy } else { Msg::Call });
         cx.set_timer(Timer::Quiet, self.quiet_time..self.quiet_time);
     }
 
-    /// Tells everybody what it offers.
-    fn broadcast(&self, cx: &mut Ctx<'_, Self>, opens: bool) {
+    /// Itself as a candidate, if it stands.
+    fn standing(&self) -> Option<Candidate> {
+        self.stands.then_some(self.me)
+    }
+
+    /// Tells everybody.
+    fn broadcast(&self, cx: &mut Ctx<'_, Self>, msg: Msg) {
         if !self.others.is_empty() {
-            cx.multicast(self.others.clone(), Msg { rank: self.me.rank, opens });
+            cx.multicast(self.others.clone(), msg);
         }
     }
 
-    /// Hears a candidacy: remembers the best one, and sends its own to a worse one.
-    fn hear(&mut self, cx: &mut Ctx<'_, Self>, theirs: Candidate, opens: bool) {
+    /// Hears a candidacy, or that one is called for: remembers the best one, and sends its own to a
+    /// worse one.
+    fn hear(&mut self, cx: &mut Ctx<'_, Self>, theirs: Option<Candidate>, opens: bool) {
         let (best, sent) = match self.phase {
-            Phase::Normal => (self.me, false),
+            Phase::Normal => (self.standing(), false),
             Phase::Electing { best, sent } => (best, sent),
         };
         let best = best.max(theirs);
-        let silenced = self.suppress && best > self.me;
+        let silenced = self.suppress && best > self.standing();
         let asked = !sent || (opens && !flaw!(SendOnce));
-        let answers = theirs < self.me && asked && !silenced && !flaw!(NobodyAnswers);
+        let answers = theirs < self.standing() && asked && !silenced && !flaw!(NobodyAnswers);
+        let id = theirs.map_or(0, |theirs| theirs.rank.id().into());
         if answers {
-            cx.trace("answer", &[("id", theirs.rank.id().into())]);
-            self.broadcast(cx, false);
+            cx.trace("answer", &[("id", id)]);
+            self.broadcast(cx, Msg::Candidacy { rank: self.me.rank, opens: false });
         } else {
-            cx.trace("listen", &[("id", theirs.rank.id().into())]);
+            cx.trace("listen", &[("id", id)]);
         }
         self.leader = None;
         self.phase = Phase::Electing { best, sent: sent || answers };
         cx.set_timer(Timer::Quiet, self.quiet_time..self.quiet_time);
     }
 
-    /// Nothing more is to be heard: the best one leads.
-    fn decide(&mut self, cx: &mut Ctx<'_, Self>, best: Candidate) {
-        cx.trace("decide", &[("id", best.rank.id().into())]);
+    /// Nothing more is to be heard: the best one leads, if anybody stands.
+    fn decide(&mut self, cx: &mut Ctx<'_, Self>, best: Option<Candidate>) {
         self.phase = Phase::Normal;
+        let Some(best) = best else {
+            cx.trace("nobody stands", &[]);
+            return cx.emit(Event::Leaderless);
+        };
+        cx.trace("decide", &[("id", best.rank.id().into())]);
         self.leader = Some(best.node);
         let leads = best == self.me;
         cx.emit(if leads { Event::Leading(best.rank) } else { Event::Following(best.rank) });
@@ -303,7 +370,7 @@ mod tests {
     use super::*;
     use crate::election::testing::{Trial, leaders, numbers, quiet};
     use crate::faults::{crashes, crashes_and_returns};
-    use crate::testing::{Log, units};
+    use crate::testing::{Log, node, units};
 
     fn trial(ids: &[u32], openers: &[u32]) -> Trial<BullyBroadcast> {
         Trial::on(Topology::complete(ids.len()), ids, Config::default()).started_by(openers)
@@ -325,6 +392,38 @@ mod tests {
         assert_eq!(log.told_of("Following"), [1, 2, 3].map(|number| (2.0 + QUIET, number)));
         let log = elect(&[1, 2, 3, 4, 5], &[4], &gone);
         assert_eq!((log.report.messages, log.told_of("Leading")), (4, [(QUIET, 4)].into()));
+    }
+
+    fn abstaining(abstain: &[u32], openers: &[u32]) -> Trial<BullyBroadcast> {
+        let mut trial = trial(&[1, 2, 3, 4, 5], openers);
+        trial.scene.config.abstain = abstain.iter().map(|&number| node(number)).collect();
+        trial
+    }
+
+    /// The two best do not stand: they are there, and follow.
+    #[test]
+    fn who_abstains_is_not_elected() {
+        let log = abstaining(&[4, 5], &[1]).run();
+        assert_eq!(leaders(&log), [3]);
+        assert_eq!((log.told_of("Following").len(), log.report.messages), (4, 3 * 4));
+        // Who abstains can miss the leader all the same.
+        let log = abstaining(&[4, 5], &[5]).run();
+        assert_eq!((leaders(&log), log.count("CALL")), ([3].into(), 4));
+        // If those who stand are gone, nobody leads.
+        let trial = abstaining(&[2, 3, 4, 5], &[2]).faults(crashes(&[(1, 0.0)]));
+        let log = trial.run_unjudged(|_| {});
+        assert_eq!((leaders(&log).len(), log.told_of("Leaderless").len()), (0, 4));
+    }
+
+    #[test]
+    fn who_abstains_is_a_list_of_some_nodes() {
+        let configure = |nodes| BullyBroadcast::configure(&Options(&[("abstain", nodes)]));
+        let both: NodeSet = [2, 4].map(node).into_iter().collect();
+        assert_eq!(configure("2,4").unwrap().abstain, both);
+        assert!(configure("0").is_err() && configure("2;4").is_err());
+        let admit = |abstain: &[u32]| BullyBroadcast::admit(&abstaining(abstain, &[1]).scene);
+        assert!(admit(&[2, 4]).is_ok());
+        assert!(admit(&[6]).is_err() && admit(&[1, 2, 3, 4, 5]).is_err());
     }
 
     #[test]
@@ -417,7 +516,7 @@ mod tests {
     fn mistakes_are_caught_in_the_fewest_steps() {
         let trial = trial(&[2, 3, 1], &[1, 3]).plan(quiet(1, 1));
         let catch = |mistake| trial.catch(mistake);
-        // As the lectures have it.
+        // As it would seem enough.
         assert_eq!(catch("SendOnce"), ("uniqueness", 13));
         assert_eq!(catch("NobodyAnswers"), ("uniqueness", 8));
     }

@@ -3,6 +3,7 @@
 use quorate_core::{Ctx, Neighbours, NodeId, Protocol};
 
 use super::links::Links;
+use super::tree_dfs::Inform;
 use super::{Event, Rank};
 
 /// A node of a tree, and what it knows of the sides behind its links.
@@ -12,6 +13,8 @@ pub(super) struct Convergecast {
     rank: Rank,
     /// The best of its own rank and of all sides that it has heard of.
     best: Rank,
+    /// Behind which link the best is; none if it is the node itself.
+    best_at: Option<NodeId>,
     /// Its neighbours, and what has come from each.
     links: Links<Side>,
     /// How many sides it has not heard of. Invariant: so many notes in `links` say so.
@@ -27,6 +30,8 @@ enum Side {
     Unknown,
     /// The best of them is known.
     Heard,
+    /// The neighbour is down: there is no such side.
+    Cut,
 }
 
 /// The phase of a node: how far it is.
@@ -59,6 +64,7 @@ impl Convergecast {
         Self {
             rank,
             best: rank,
+            best_at: None,
             links: Links::new(neighbours, &Side::Unknown),
             missing: neighbours.len() as u32,
             phase: Phase::Asleep,
@@ -85,14 +91,20 @@ impl Convergecast {
         matches!(self.phase, Phase::Sent(_))
     }
 
+    /// Does it know who leads?
+    pub(super) fn has_decided(&self) -> bool {
+        self.phase == Phase::Decided
+    }
+
     /// A node with one neighbour, or none.
-    pub(super) const fn is_leaf(&self) -> bool {
-        self.links.len() < 2
+    pub(super) fn is_leaf(&self) -> bool {
+        self.neighbours_but(None).count() < 2
     }
 
     /// All neighbours except this one.
     fn neighbours_but(&self, one: Option<NodeId>) -> impl Iterator<Item = NodeId> {
-        self.links.iter().map(|(to, _)| to).filter(move |to| Some(*to) != one)
+        let there = self.links.iter().filter(|(_, side)| **side != Side::Cut);
+        there.map(|(to, _)| to).filter(move |to| Some(*to) != one)
     }
 
     /// Wakes up; all neighbours are to be woken, except the one that woke it.
@@ -116,12 +128,13 @@ impl Convergecast {
         Turn::Send(last)
     }
 
-    /// Takes in the best of another side, if it is not known.
+    /// Takes in the best of another side, if it is not known, and if it counts compares it.
     pub(super) fn hear<P: Protocol>(
         &mut self,
         cx: &mut Ctx<'_, P>,
         from: NodeId,
         theirs: Rank,
+        counts: bool,
     ) -> Turn {
         let Some(side @ Side::Unknown) = self.links.note_mut(from) else {
             cx.trace("ignore", &[]);
@@ -129,7 +142,9 @@ impl Convergecast {
         };
         *side = Side::Heard;
         self.missing -= 1;
-        self.best = self.best.max(theirs);
+        if counts && theirs > self.best {
+            (self.best, self.best_at) = (theirs, Some(from));
+        }
         cx.trace("hear", &[("id", theirs.id().into()), ("missing", self.missing.into())]);
         match self.phase {
             Phase::Sent(_) => Turn::Decide(Some(from)),
@@ -138,18 +153,44 @@ impl Convergecast {
         }
     }
 
-    /// Knows who leads, and tells the user so; all neighbours are to be told, except the one from
-    /// where it is known.
+    /// Knows who leads, and tells the user so. Those are to be told who want to be, except the one
+    /// from where it is known: all neighbours, or only the one on the way to the leader.
     pub(super) fn tell<'a, P: Protocol<Event = Event>>(
         &'a mut self,
         cx: &mut Ctx<'_, P>,
         leader: Rank,
         known_by: Option<NodeId>,
+        inform: Inform,
     ) -> impl Iterator<Item = NodeId> + use<'a, P> {
         self.phase = Phase::Decided;
         cx.emit(Event::of(leader, self.rank));
         let silent = flaw!(LeavesAreNotTold) && self.links.len() == 2;
-        self.neighbours_but(known_by).filter(move |_| !silent)
+        let best_at = self.best_at;
+        let is_told = move |to| inform == Inform::All || best_at == Some(to);
+        self.neighbours_but(known_by).filter(move |&to| is_told(to) && !silent)
+    }
+
+    /// A neighbour is down or up again, and the tree is another one. False if it is no neighbour, or
+    /// that was known.
+    pub(super) fn adapt(&mut self, peer: NodeId, is_up: bool) -> bool {
+        let Some(side) = self.links.note_mut(peer) else { return false };
+        if is_up != (*side == Side::Cut) {
+            return false;
+        }
+        self.missing -= u32::from(*side == Side::Unknown);
+        *side = if is_up { Side::Unknown } else { Side::Cut };
+        self.missing += u32::from(is_up);
+        true
+    }
+
+    /// Forgets all that was heard and sent, and sleeps.
+    pub(super) fn forget(&mut self) {
+        (self.best, self.best_at, self.missing) = (self.rank, None, 0);
+        self.phase = Phase::Asleep;
+        for side in self.links.notes_mut().filter(|side| **side != Side::Cut) {
+            *side = Side::Unknown;
+            self.missing += 1;
+        }
     }
 
     /// Asserts what must be true.

@@ -48,7 +48,8 @@
 //! `termination`: a tree always has a node with at most one port that has not asked. A contention
 //! ends in each round with probability 2p(1-p) or more, p being that of the short wait, if twice the
 //! delay is less than the difference of the waits. A **cycle** is never resolved: nodes that after
-//! `loop-timeout` still wait for two ports or more tell their users that nobody leads ("loop").
+//! `loop-timeout` still wait for two ports or more tell their users that nobody leads ("loop"). A
+//! scene that fits is a tree, so that engines meet this only where the time is too short.
 //!
 //! # Cost
 //! 2(N-1) messages and two for each of c collisions, or one in all with `contention=id`. The mean
@@ -100,10 +101,10 @@ impl Algorithm for FireWire {
             year: 1995,
             doi: "10.1109/IEEESTD.1996.81049",
         },
-        shape: Shape::Graph,
+        shape: Shape::Tree,
         channels: Channels::Unordered,
         timing: Timing::Synchronous,
-        survives: "crashes and recoveries that a detector reports; reports a cycle; no loss",
+        survives: "crashes and recoveries of leaves that a detector reports; no loss",
         kinds: &["BUS_RESET", "BE_MY_PARENT", "YOU_ARE_MY_CHILD", "ROOT"],
         options: options::SPECS,
         costs: &[

@@ -52,7 +52,7 @@
 //! The paper's rounds are synchronous. Here messages are numbered, and a round ends when one of it
 //! has come from every neighbour; a neighbour can be one round ahead, not more. What it says then
 //! is believed at once. A node that is woken by a message begins with round 1, so that one starter
-//! is enough. The lectures keep "the smallest received from neighbours", which forgets one's own:
+//! is enough. The lectures keep the smallest that was received from neighbours, which forgets one's own:
 //! it is kept here. With `send=on-change` rounds end by the clock: neighbours wake within one delay
 //! of each other, a message takes another, and the third is to spare.
 //!

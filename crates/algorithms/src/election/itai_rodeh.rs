@@ -53,7 +53,8 @@
 //! used by the election; it only stands for the leader when users are told.
 //!
 //! # Known limits
-//! A lost message or a crash, and nobody is elected. If the size is wrong, there can be several
+//! The outcome is up to chance, and need not be the best rank: without names nothing else can break the
+//! symmetry. A lost message or a crash, and nobody is elected. If the size is wrong, there can be several
 //! leaders or none. The asynchronous form, in which worse numbers are stopped on their way and only
 //! the best draw again, costs O(n log n) messages and is not here. One election per boot.
 

@@ -108,7 +108,8 @@ impl Algorithm for LeLann {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise { everyone_told: config.announce || config.wake == Wake::Join, best_leads: true }
+        let all_stand = config.wake == Wake::Join;
+        Promise { everyone_told: config.announce || all_stand, best_leads: all_stand }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -1,26 +1,29 @@
 //! A registry says who is there; everybody hangs itself below whoever is nearest to the root.
 //!
 //! # Idea
-//! Programs on the internet form a tree of which nobody knows all. A newcomer asks a registry for
-//! some addresses, asks the nodes there for their level (how far from the root they are), and takes
-//! the one with the smallest for its parent; its own level is one more. When the parent fails, it
-//! takes another of those that it knows. The danger is a circle, with a parent out of one's own
-//! subtree. Levels prevent that: below a node all are greater than its own. When the root fails
-//! there must be an election; the registry, which knows who is there, holds it.
+//! Programs on the internet form a tree of which nobody knows all. A newcomer registers, and the
+//! registry gives it some addresses of those who are in the system already; it asks the nodes there
+//! for their level (how far from the root they are), and takes the one with the smallest for its
+//! parent; its own level is one more. So the tree grows with every arrival, and the first one of all
+//! is its root. When the parent fails, a node takes another of those that it knows. The danger is a
+//! circle, with a parent out of one's own subtree. Levels prevent that: below a node all are greater
+//! than its own. When the root fails there must be an election; the registry, which knows who is
+//! there, holds it.
 //!
 //! # Paper
 //! None: an example of the lectures, a virtual tree that is built at start-up.
 //!
 //! # Assumptions
 //! Reliable channels, in any order. No timing. Everybody can send to everybody whose address it
-//! knows. Node 1 is also the registry, knows the members and their ranks, and does not fail.
+//! knows. Node 1 is also the registry, which at first knows nobody, and does not fail; of those who
+//! register it also learns the rank.
 //! Crashes and recoveries of the others, reported to all by a failure detector that does not err.
 //!
 //! # Messages
 //! | name | sent when | effect |
 //! |---|---|---|
-//! | REGISTER | a user asks, no candidate was any good, or a node is back | ENTRIES |
-//! | ENTRIES(lead, nodes) | to whoever registers; to all when the first root is named | ASK |
+//! | REGISTER | a node arrives or is back, or no candidate was any good | ENTRIES |
+//! | ENTRIES(lead, nodes) | to whoever registers, and to whoever becomes the root | ASK |
 //! | ASK(lead) | to all candidates | LEVEL |
 //! | LEVEL(level) | asked; "none" if not in the tree | the least one is chosen |
 //! | JOIN(level) | a parent is chosen | it has a child |
@@ -28,8 +31,10 @@
 //! | LEAVE | a node becomes the root | its parent has a child less |
 //!
 //! ```text
-//! 3 asks for a leader     3 --REGISTER--> 1     1 --ENTRIES(root 4)--> 2, 3, 4     2 --ASK--> 3, 4
-//!                         3 --LEVEL(none)--> 2     4 --LEVEL(0)--> 2     2 --JOIN(1)--> 4
+//! 4 arrives      4 --REGISTER--> 1     1 --ENTRIES(root 4)--> 4, which is the first: the root
+//! 3 arrives      3 --REGISTER--> 1     1 --ENTRIES(root 4: 4)--> 3
+//!                3 --ASK--> 4     4 --LEVEL(0)--> 3     3 --JOIN(1)--> 4
+//! 2 arrives      2 --REGISTER--> 1     1 --ENTRIES(root 4: 3, 4)--> 2     2 --ASK--> 3, 4 and so on
 //! ```
 //!
 //! # State
@@ -39,7 +44,8 @@
 //! | `known`, `children` | the connected neighbours; whom to tell of a new level |
 //!
 //! # Safety
-//! `uniqueness`: only the registry names roots, and the next one only when the last one is dead.
+//! `uniqueness`: only the registry names roots: the first to register, and the next one only when the
+//! last one is dead.
 //! `agreement`: the root is numbered, and its number and rank run down the tree. The tree has no
 //! circle: a parent's level is smaller than its child's when it is chosen, and levels never grow.
 //!
@@ -48,15 +54,18 @@
 //! a node that has lost its parent the root itself, whose level is less than any.
 //!
 //! # Cost
-//! ENTRIES and a JOIN per node, and k ASK and k LEVEL per attempt with k offers. If all are offered,
-//! 2n(n-1)+1 messages when one node asks that is not node 1. Time: 5, and 4 for each further
-//! attempt. Space: k addresses, the children; the registry: the members.
+//! REGISTER, ENTRIES and JOIN per arrival, and k ASK and k LEVEL per attempt with k offers. If all
+//! who are there are offered, (n-1)(n+3) messages when all arrive at once. Time: 4, and 4 for each
+//! further attempt. Space: k addresses, the children; the registry: who is there.
 //!
 //! # Deviations
 //! The lecture's code takes a candidate that is not in the tree for level -1 and becomes a second
 //! root at level 0: here such candidates are skipped, and the first root is explicit. Of equal levels
-//! that code takes the last (`ties=switch`); `keep` stays with the first. Whom the registry names is
-//! an option, too. Asking twice, or when there is a root, does nothing.
+//! that code takes the last in the list (`ties=switch`); `keep` stays with the first. In the lecture
+//! an election is held on the tree, when it is there, and when the root is lost; `--tree-from` does the
+//! former. Here the root leads, and when it is lost the registry names the next one: that election is
+//! central. Nodes arrive when they come up, or with `arrive=asked` when their users ask for a leader;
+//! whoever never arrives is never told. Asking when one has arrived does nothing.
 //!
 //! # Known limits
 //! The registry is a single point of failure. A better rank that comes later does not take over.
@@ -75,7 +84,7 @@ mod options;
 mod registry;
 mod words;
 
-pub use options::{Config, Ties};
+pub use options::{Arrive, Config, Ties};
 use registry::Registry;
 pub use words::{Lead, Msg};
 
@@ -100,14 +109,14 @@ impl Algorithm for RegistryTree {
         survives: "crashes and recoveries that a detector reports, but not of the registry; no loss",
         kinds: &["REGISTER", "ENTRIES", "ASK", "LEVEL", "JOIN", "NEW_LEVEL", "LEAVE"],
         options: options::SPECS,
-        costs: &[Cost::of("messages, one asks, all are offered", "2n(n-1)+1", |n| {
-            2.0 * n * (n - 1.0) + 1.0
+        costs: &[Cost::of("messages, all arrive at once, all are offered", "(n-1)(n+3)", |n| {
+            (n - 1.0) * (n + 3.0)
         })],
         source: include_str!("registry_tree.rs"),
     };
 
-    fn promise(_: &Config) -> Promise {
-        Promise { everyone_told: true, best_leads: true }
+    fn promise(config: &Config) -> Promise {
+        Promise { everyone_told: config.arrive == Arrive::Start, best_leads: false }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
@@ -119,7 +128,7 @@ impl Algorithm for RegistryTree {
         Self {
             rank: boot.setup.ranks[boot.me],
             ties: boot.config.ties,
-            recovered: !boot.life.is_first(),
+            arrives: boot.config.arrive == Arrive::Start || !boot.life.is_first(),
             registry_at,
             registry: (registry_at == boot.me).then(|| Box::new(Registry::new(&boot))),
             lead: None,
@@ -140,8 +149,8 @@ pub struct RegistryTree {
     rank: Rank,
     /// Which of several candidates with the same level.
     ties: Ties,
-    /// It comes back from a crash.
-    recovered: bool,
+    /// It arrives when it comes up: always, if it comes back from a crash.
+    arrives: bool,
     /// Where the registry is.
     registry_at: NodeId,
     /// The registry. Invariant: at its node only.
@@ -165,19 +174,26 @@ pub struct RegistryTree {
 /// What a node is doing.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// Nobody has asked for a leader, as far as it knows.
+    /// It has not arrived.
     Idle,
     /// It has asked the registry for addresses.
     Registering,
-    /// It has asked candidates for their levels.
-    Asking {
-        /// Who has not answered yet. Invariant: not empty.
-        awaited: Vec<NodeId>,
-        /// The best answer so far: the level, whose it is, and who leads there.
-        best: Option<(u32, NodeId, Lead)>,
-    },
+    /// It has asked candidates for their levels, in the order of the registry's list. Invariant: one
+    /// of them has not answered yet.
+    Asking(Vec<(NodeId, Answer)>),
     /// It has a parent, or is the root.
     Settled,
+}
+
+/// The answer of a candidate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Answer {
+    /// It is to come.
+    Awaited,
+    /// It is not in the tree, or has crashed.
+    NotInTree,
+    /// It is so far from this root.
+    Level(u32, Lead),
 }
 
 impl Protocol for RegistryTree {
@@ -188,7 +204,7 @@ impl Protocol for RegistryTree {
     type Stable = Infallible;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
-        if self.recovered {
+        if self.arrives {
             self.register(cx);
         }
     }
@@ -209,8 +225,11 @@ impl Protocol for RegistryTree {
             Msg::Level(None) if flaw!(MinusOne) => {
                 self.become_root(cx, Lead { reign: 0, root: cx.me(), rank: self.rank });
             }
-            Msg::Level(level) if self.note(cx, from, level) => {}
-            Msg::Level(_) => cx.trace("stale", &[]),
+            Msg::Level(level) => {
+                let answer =
+                    level.map_or(Answer::NotInTree, |(far, lead)| Answer::Level(far, lead));
+                self.take_answer(cx, from, answer);
+            }
             Msg::Join(level, lead) => self.take_child(cx, from, level, lead),
             Msg::NewLevel(level, lead) => self.follow_parent(cx, from, level, lead),
             Msg::Leave => {
@@ -228,20 +247,21 @@ impl Protocol for RegistryTree {
         self.down.insert(peer);
         self.children.remove(&peer);
         self.strike_off(cx, peer);
-        match self.phase {
-            _ if self.parent == Some(peer) => self.lose_parent(cx, peer),
-            Phase::Asking { best: Some((_, best, lead)), .. } if best == peer => {
-                self.ask_levels(cx, lead);
-            }
-            // A candidate that will not answer any more, if it is one.
-            _ => _ = self.note(cx, peer, None),
+        if self.parent == Some(peer) {
+            self.lose_parent(cx, peer);
+        } else if let Phase::Asking(candidates) = &mut self.phase
+            && let Some(candidate) = candidates.iter_mut().find(|(node, _)| *node == peer)
+        {
+            candidate.1 = Answer::NotInTree;
+            self.choose_parent(cx);
         }
     }
 
     fn assert_invariants(&self) {
         assert!(self.level != Some(0) || self.parent.is_none(), "a root has no parent");
-        if let Phase::Asking { awaited, .. } = &self.phase {
-            assert!(!awaited.is_empty(), "with all answers in, a node decides");
+        if let Phase::Asking(candidates) = &self.phase {
+            let is_awaited = |(_, answer): &(NodeId, Answer)| *answer == Answer::Awaited;
+            assert!(candidates.iter().any(is_awaited), "with all answers in, a node decides");
         }
     }
 }
@@ -264,7 +284,7 @@ impl RegistryTree {
         if lead.root == cx.me() {
             return self.become_root(cx, lead);
         }
-        if matches!(self.phase, Phase::Asking { .. } | Phase::Settled) {
+        if matches!(self.phase, Phase::Asking(_) | Phase::Settled) {
             return cx.trace("stale", &[]);
         }
         self.known = nodes;
@@ -274,15 +294,16 @@ impl RegistryTree {
     /// Asks all that it knows for their levels.
     fn ask_levels(&mut self, cx: &mut Ctx<'_, Self>, lead: Lead) {
         let alive = |node: &NodeId| !self.down.contains(*node);
-        let awaited: Vec<_> = self.known.iter().copied().filter(alive).collect();
-        if awaited.is_empty() {
+        let asked = self.known.iter().copied().filter(alive);
+        let candidates: Vec<_> = asked.map(|node| (node, Answer::Awaited)).collect();
+        if candidates.is_empty() {
             return self.register(cx);
         }
-        cx.trace("ask levels", &[("nodes", awaited.len() as u64)]);
-        for &node in &awaited {
+        cx.trace("ask levels", &[("nodes", candidates.len() as u64)]);
+        for &(node, _) in &candidates {
             cx.send(node, Msg::Ask(lead));
         }
-        self.phase = Phase::Asking { awaited, best: None };
+        self.phase = Phase::Asking(candidates);
     }
 
     /// Says how far from the root it is. Whoever asks may know better who that is.
@@ -294,30 +315,42 @@ impl RegistryTree {
         cx.send(from, Msg::Level(self.level.zip(self.lead)));
     }
 
-    /// Notes the answer of a candidate; with the last one, decides. False if it was not asked.
-    fn note(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, level: Option<(u32, Lead)>) -> bool {
-        let (below, ties) = (self.level, self.ties);
-        let Phase::Asking { awaited, best } = &mut self.phase else { return false };
-        let Some(place) = awaited.iter().position(|&node| node == from) else { return false };
-        awaited.remove(place);
-        if let Some((level, lead)) = level {
+    /// A candidate says how far from the root it is.
+    fn take_answer(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, given: Answer) {
+        let Phase::Asking(candidates) = &mut self.phase else { return cx.trace("stale", &[]) };
+        let awaited = (from, Answer::Awaited);
+        let Some((_, answer)) = candidates.iter_mut().find(|candidate| **candidate == awaited)
+        else {
+            return cx.trace("stale", &[]);
+        };
+        *answer = given;
+        self.choose_parent(cx);
+    }
+
+    /// With all answers in, chooses the candidate that is nearest to the root.
+    fn choose_parent(&mut self, cx: &mut Ctx<'_, Self>) {
+        let Phase::Asking(candidates) = &self.phase else { return };
+        let mut best: Option<(u32, NodeId, Lead)> = None;
+        for &(node, answer) in candidates {
+            let (level, lead) = match answer {
+                Answer::Awaited => return,
+                Answer::NotInTree => continue,
+                Answer::Level(level, lead) => (level, lead),
+            };
             // Whoever is as far as the node was, or farther, may hang below it.
-            let is_above = below.is_none_or(|mine| level < mine) || flaw!(AnyLevel);
-            let is_nearer = best.is_none_or(|(least, ..)| match ties {
+            let is_above = self.level.is_none_or(|mine| level < mine) || flaw!(AnyLevel);
+            let is_nearer = best.is_none_or(|(least, ..)| match self.ties {
                 Ties::Switch => level <= least,
                 Ties::Keep => level < least,
             });
             if is_above && is_nearer {
-                *best = Some((level, from, lead));
+                best = Some((level, node, lead));
             }
         }
-        if awaited.is_empty() {
-            match *best {
-                Some((level, parent, lead)) => self.join(cx, parent, level.saturating_add(1), lead),
-                None => self.register(cx),
-            }
+        match best {
+            Some((level, parent, lead)) => self.join(cx, parent, level.saturating_add(1), lead),
+            None => self.register(cx),
         }
-        true
     }
 
     /// Hangs itself below the node that is nearest to the root.
@@ -327,7 +360,7 @@ impl RegistryTree {
         cx.trace("join", &[("parent", parent.into()), ("level", level.into())]);
         cx.emit(Event::Parent(parent));
         cx.send(parent, Msg::Join(level, lead));
-        self.settle(cx, level, lead);
+        self.take_place(cx, level, lead);
     }
 
     /// Takes a child, and tells it what it does not know yet.
@@ -347,11 +380,11 @@ impl RegistryTree {
             return cx.trace("stale", &[]);
         }
         cx.trace("new level", &[("level", u64::from(level) + 1)]);
-        self.settle(cx, level.saturating_add(1), lead);
+        self.take_place(cx, level.saturating_add(1), lead);
     }
 
     /// Is so far from this root now, if that is news, and tells its user and its children.
-    fn settle(&mut self, cx: &mut Ctx<'_, Self>, level: u32, lead: Lead) {
+    fn take_place(&mut self, cx: &mut Ctx<'_, Self>, level: u32, lead: Lead) {
         let level = self.level.map_or(level, |before| level.min(before));
         let is_nearer = self.level.replace(level) != Some(level);
         let newest = self.lead.map_or(lead, |before| before.max(lead));
@@ -377,7 +410,7 @@ impl RegistryTree {
         if let Some(parent) = self.parent.take() {
             cx.send(parent, Msg::Leave);
         }
-        self.settle(cx, 0, lead);
+        self.take_place(cx, 0, lead);
     }
 
     /// The parent is lost: another one is chosen from those that it knows.

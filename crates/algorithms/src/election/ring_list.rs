@@ -10,7 +10,8 @@
 //!
 //! # Paper
 //! A. S. Tanenbaum, M. van Steen: *Distributed Systems: Principles and Paradigms*, Prentice Hall,
-//! 2002, section 5.4 ("A Ring Algorithm"); the lectures give it with the same two messages.
+//! 2002, section 5.4 ("A Ring Algorithm"); the lectures give it with the same two messages, under the
+//! names of Chang and Roberts, whose algorithm is another one (`chang_roberts.rs`).
 //!
 //! # Assumptions
 //! Reliable channels, in any order, with a **known bound** on the delay. Crashes, and recoveries
@@ -54,8 +55,9 @@
 //! # Deviations
 //! A round is known by who started it and its epoch there, so that several do not mix; the
 //! lectures' messages do not tell them apart. COORDINATOR carries the leader and who has been told
-//! instead of the list, and ends where it finds itself told: the lectures' never ends, and if only
-//! the starter ended it, it would run for ever when the starter dies. The election is held again if
+//! instead of the list, and ends where it finds itself told. As printed in the lectures, whoever gets
+//! it does not pass it on at all, so that only the next node would be told; and if only the starter
+//! ended it, it would run for ever when the starter dies. The election is held again if
 //! the leader was not told, or is called dead by a detector. The starter's timer is not in the
 //! lectures.
 //!

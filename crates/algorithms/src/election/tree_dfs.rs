@@ -89,12 +89,7 @@ impl Algorithm for TreeDfs {
         timing: Timing::Asynchronous,
         survives: "no crash, no loss",
         kinds: &["CALL", "RETURN", "INFO"],
-        options: &[OptionSpec {
-            name: "inform",
-            values: "all|leader",
-            default: "all",
-            help: "who is told the result: everybody, or the leader and those on the way to it",
-        }],
+        options: &[Inform::OPTION],
         costs: &[
             Cost::of("messages, one starts, until it knows", "2(N-1)", |n| 2.0 * (n - 1.0)),
             Cost::of("messages, one starts, all informed", "3(N-1)", |n| 3.0 * (n - 1.0)),
@@ -108,8 +103,7 @@ impl Algorithm for TreeDfs {
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
-        let informs = [("all", Inform::All), ("leader", Inform::Leader)];
-        Ok(Config { inform: options.choice("inform", &informs, Inform::default())? })
+        Ok(Config { inform: Inform::read(options)? })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -138,6 +132,22 @@ pub enum Inform {
     All,
     /// The leader, and those on the way to it.
     Leader,
+}
+
+impl Inform {
+    /// The option.
+    pub(super) const OPTION: OptionSpec = OptionSpec {
+        name: "inform",
+        values: "all|leader",
+        default: "all",
+        help: "who is told the result: everybody, or the leader and those on the way to it",
+    };
+
+    /// Reads the option.
+    pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
+        let informs = [("all", Self::All), ("leader", Self::Leader)];
+        options.choice(Self::OPTION.name, &informs, Self::default())
+    }
 }
 
 /// What nodes send each other.

@@ -58,8 +58,10 @@
 //! # Deviations
 //! Whatever wakes a node excuses it from sending an explorer there, also when it is an echo that
 //! has overtaken an explorer; the lectures send one there too, which nobody needs. A leaf that
-//! starts sends EXPLORER and ECHO; they could be merged. If any leader will do, one of the two
-//! nodes where the echoes met could be taken at once; here the best of all leads.
+//! starts sends EXPLORER and ECHO; they could be merged. If any leader will do, the lectures take one
+//! of the two nodes where the echoes meet (`leader=meeting`): here an ECHO then carries its sender's
+//! rank, and the better one of the two leads. The information is optional there; with
+//! `inform=leader` it runs only to the leader, which must know, and so nowhere with `leader=meeting`.
 //!
 //! # Known limits
 //! A crash or a lost message, and the echoes do not meet. One election per boot: who is asked when
@@ -70,11 +72,12 @@ use core::convert::Infallible;
 use quorate_core::prelude::*;
 
 use super::convergecast::{Convergecast, Turn};
+pub use super::tree_dfs::Inform;
 use super::{Command, Election, Event, Promise, Rank};
 
 impl Algorithm for TreeEcho {
     type Family = Election;
-    type Config = ();
+    type Config = Config;
 
     const META: Meta = Meta {
         name: "election/tree-echo",
@@ -91,21 +94,59 @@ impl Algorithm for TreeEcho {
         timing: Timing::Asynchronous,
         survives: "no crash, no loss",
         kinds: &["EXPLORER", "ECHO", "INFO"],
-        options: &[],
+        options: &[
+            OptionSpec {
+                name: "leader",
+                values: "best|meeting",
+                default: "best",
+                help: "who leads: the best of all, or one of the two nodes where the echoes meet",
+            },
+            Inform::OPTION,
+        ],
         costs: &[
             Cost::of("messages, one starts", "3N-3", |n| 3.0 * n - 3.0),
             Cost::of("messages, all start", "4N-4", |n| 4.0 * n - 4.0),
+            Cost::of("messages, one starts, any leads, none is told", "2N-1", |n| 2.0 * n - 1.0),
         ],
         source: include_str!("tree_echo.rs"),
     };
 
-    fn promise((): &()) -> Promise {
-        Promise { everyone_told: true, best_leads: true }
+    fn promise(config: &Config) -> Promise {
+        Promise {
+            everyone_told: config.inform == Inform::All,
+            best_leads: config.leader == Leader::Best,
+        }
+    }
+
+    fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
+        let leaders = [("best", Leader::Best), ("meeting", Leader::Meeting)];
+        let leader = options.choice("leader", &leaders, Leader::default())?;
+        Ok(Config { leader, inform: Inform::read(options)? })
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        Self { sides: Convergecast::new(boot.neighbours, boot.setup.ranks[boot.me]) }
+        let sides = Convergecast::new(boot.neighbours, boot.setup.ranks[boot.me]);
+        Self { config: *boot.config, sides }
     }
+}
+
+/// The options.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Config {
+    /// The one that leads.
+    pub leader: Leader,
+    /// The nodes that are told the result.
+    pub inform: Inform,
+}
+
+/// The one that leads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Leader {
+    /// The best of all.
+    #[default]
+    Best,
+    /// One of the two nodes where the echoes meet: the better one.
+    Meeting,
 }
 
 /// What nodes send each other.
@@ -114,7 +155,7 @@ impl Algorithm for TreeEcho {
 pub enum Msg {
     /// Wake up.
     Explorer,
-    /// This is the best of my side.
+    /// This is the best of my side; or, if any leader will do, my own rank.
     Echo(Rank),
     /// This one leads.
     Info(Rank),
@@ -133,6 +174,8 @@ impl Message for Msg {
 /// A node of the election with explorers, echoes and information.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TreeEcho {
+    /// The options.
+    config: Config,
     /// What it offers, its neighbours, which of them have echoed, and the best of it all.
     sides: Convergecast,
 }
@@ -159,7 +202,9 @@ impl Protocol for TreeEcho {
                 if self.sides.sleeps() {
                     self.explore(cx, Some(from));
                 }
-                let turn = self.sides.hear(cx, from, theirs);
+                // Where any leader will do, only the echoes that meet are compared.
+                let counts = self.config.leader == Leader::Best || self.sides.is_to_be_told();
+                let turn = self.sides.hear(cx, from, theirs, counts);
                 self.echo(cx, turn);
             }
             Msg::Info(leader) if self.sides.is_to_be_told() => {
@@ -203,9 +248,9 @@ impl TreeEcho {
         }
     }
 
-    /// Tells the user, and all neighbours but the one from where it is known.
+    /// Tells the user, and whoever is to know but the one from where it is known.
     fn inform(&mut self, cx: &mut Ctx<'_, Self>, leader: Rank, known_by: Option<NodeId>) {
-        for to in self.sides.tell(cx, leader, known_by) {
+        for to in self.sides.tell(cx, leader, known_by, self.config.inform) {
             cx.send(to, Msg::Info(leader));
         }
     }
@@ -214,15 +259,17 @@ impl TreeEcho {
 #[cfg(test)]
 mod tests {
     use quorate_check::Plan;
+    use quorate_core::Topology;
     use quorate_sim::topology::Named;
 
     use super::*;
     use crate::election::testing::{Drawn, Trial, leaders, named};
+    use crate::testing::node;
 
     const KINDS: [&str; 3] = ["EXPLORER", "ECHO", "INFO"];
 
     fn trial(shape: &Named, ids: &[u32]) -> Trial<TreeEcho> {
-        Trial::on(named(shape, ids.len()), ids, ())
+        Trial::on(named(shape, ids.len()), ids, Config::default())
     }
 
     #[test]
@@ -247,16 +294,73 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_is_that_of_the_lectures_on_any_tree_for_any_starters_in_any_order() {
+    fn the_cost_is_exact_on_any_tree_for_any_starters_in_any_order() {
         for seed in 0..400 {
             let drawn = Drawn::new(seed, 2, 39);
             let tree = Named::RandomTree.build(drawn.ids.len(), seed).unwrap();
-            let trial = Trial::<TreeEcho>::on(tree, &drawn.ids, ()).latency("uniform:0.1..3");
-            let log = trial.started_by(&drawn.starters).run();
+            let run = |config| {
+                let trial = Trial::<TreeEcho>::on(tree.clone(), &drawn.ids, config);
+                trial.latency("uniform:0.1..3").started_by(&drawn.starters).run()
+            };
+            let log = run(Config::default());
             let (n, m) = (drawn.count(), drawn.starters.len() as u64);
             assert_eq!(log.counts(KINDS), [n - 2 + m, n, n - 2]);
             assert_eq!(leaders(&log), [drawn.best()]);
+            // Only those on the way to the leader are told.
+            let log = run(Config { inform: Inform::Leader, ..Config::default() });
+            assert_eq!(leaders(&log), [drawn.best()]);
+            assert_eq!(log.told.len() as u64, 2 + log.count("INFO"));
+            // One of the two leads where echoes meet, and both know at once.
+            let any = Config { leader: Leader::Meeting, ..Config::default() };
+            let log = run(any);
+            assert_eq!(log.counts(KINDS), [n - 2 + m, n, n - 2]);
+            assert_eq!((leaders(&log).len(), log.told.len() as u64), (1, n));
+            let log = run(Config { inform: Inform::Leader, ..any });
+            assert_eq!((log.count("INFO"), log.told.len()), (0, 2));
         }
+    }
+
+    /// 1 - 2 - 3 - 4 with the best at an end: in the middle the echoes meet.
+    #[test]
+    fn any_leader_will_do() {
+        let config = Config { leader: Leader::Meeting, inform: Inform::Leader };
+        let mut trial = trial(&Named::Path, &[9, 5, 6, 8]);
+        trial.scene.config = config;
+        assert_eq!(leaders(&trial.run()), [3]);
+        let mut trial = self::trial(&Named::Star, &[2, 4, 1, 3]);
+        trial.scene.config = config;
+        trial.states();
+    }
+
+    /// Eighteen nodes in a tree, of which the last leads: the size of the lectures' example, whose
+    /// edges have not come down to us.
+    #[test]
+    fn a_tree_of_eighteen() {
+        let links = [
+            (1, 2),
+            (1, 3),
+            (2, 4),
+            (2, 5),
+            (3, 6),
+            (3, 7),
+            (4, 8),
+            (4, 9),
+            (5, 10),
+            (6, 11),
+            (6, 12),
+            (7, 13),
+            (8, 14),
+            (10, 15),
+            (11, 16),
+            (13, 17),
+            (16, 18),
+        ];
+        let links = links.map(|(one, other)| (node(one), node(other)));
+        let tree = Topology::undirected(18, &links).unwrap();
+        let trial = Trial::<TreeEcho>::ascending(tree, Config::default()).started_by(&[5, 12]);
+        let log = trial.run();
+        assert_eq!(log.counts(KINDS), [18, 18, 16]);
+        assert_eq!((leaders(&log), log.told.len()), ([18].into(), 18));
     }
 
     #[test]

@@ -7,7 +7,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
         name: "ties",
         values: "switch|keep",
         default: "switch",
-        help: "which of several candidates with the same level: the last, or the first",
+        help: "which of several candidates with the same level: the last in the list, or the first",
     },
     OptionSpec {
         name: "offers",
@@ -19,8 +19,13 @@ pub(super) const SPECS: &[OptionSpec] = &[
         name: "root",
         values: "best|first",
         default: "best",
-        help: "whom the registry names when there is no root: the best rank, or the first \
-                       member",
+        help: "whom the registry names when the root is lost: the best rank, or the first member",
+    },
+    OptionSpec {
+        name: "arrive",
+        values: "start|asked",
+        default: "start",
+        help: "when a node registers: when it comes up, or when its user asks for a leader",
     },
 ];
 
@@ -31,8 +36,20 @@ pub struct Config {
     pub ties: Ties,
     /// The number of addresses that the registry gives. Invariant: not 0.
     pub offers: u32,
-    /// Does the registry name the first member root, not the best one?
+    /// When the root is lost, does the registry name the first member, not the best one?
     pub first: bool,
+    /// The moment at which a node registers.
+    pub arrive: Arrive,
+}
+
+/// The moment at which a node registers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Arrive {
+    /// When it comes up.
+    #[default]
+    Start,
+    /// When its user asks for a leader.
+    Asked,
 }
 
 impl Config {
@@ -40,6 +57,7 @@ impl Config {
     pub(super) fn read(options: &Options<'_>) -> Result<Self, BadOption> {
         let default = Self::default();
         let ties = [("switch", Ties::Switch), ("keep", Ties::Keep)];
+        let arrivals = [("start", Arrive::Start), ("asked", Arrive::Asked)];
         let offers = match options.get("offers") {
             None => default.offers,
             Some(given) => given.parse().ok().filter(|&offers| offers > 0).ok_or_else(|| {
@@ -50,13 +68,14 @@ impl Config {
             ties: options.choice("ties", &ties, default.ties)?,
             offers,
             first: options.choice("root", &[("best", false), ("first", true)], default.first)?,
+            arrive: options.choice("arrive", &arrivals, default.arrive)?,
         })
     }
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { ties: Ties::Switch, offers: 3, first: false }
+        Self { ties: Ties::Switch, offers: 3, first: false, arrive: Arrive::Start }
     }
 }
 
