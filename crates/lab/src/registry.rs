@@ -473,9 +473,13 @@ pub fn known(name: &str) -> Option<&'static Meta> {
     catalogue().find(|meta| meta.name == name)
 }
 
-/// The arguments of all families, each with the name of its family.
+/// The arguments of all families, each with the name of its family; one that several families have, with
+/// that of the first of them.
 pub fn arguments() -> impl Iterator<Item = (&'static str, &'static About)> {
-    PROBLEMS.iter().flat_map(|p| p.arguments.iter().map(move |about| (p.name, *about)))
+    let all =
+        || PROBLEMS.iter().flat_map(|p| p.arguments.iter().map(move |about| (p.name, *about)));
+    let first = move |name| all().find(|(_, about)| about.name == name).map(|(family, _)| family);
+    all().filter(move |(family, about)| first(about.name) == Some(*family))
 }
 
 /// What a simulation of this algorithm is given if nothing is said. An algorithm of no family gets
