@@ -129,7 +129,7 @@ fn structures_are_drawn() {
     let output = quorate(&["quorum", "projective-plane", "7", "--svg", name, "--draw"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("<svg"));
-    assert!(String::from_utf8(output.stdout).unwrap().contains("● whom node 1 asks"));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("● quorum of node 1"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Promise, Quorums, Setup, Users};
-use quorate_core::{Fact, NodeId, PerNode, Shape, Solution, Span, Time, Topology};
+use quorate_core::{Fact, Meta, NodeId, PerNode, Shape, Solution, Span, Time, Topology};
 use quorate_quorum::Kind;
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
@@ -280,9 +280,7 @@ impl Study for Mutex {
         let mut setup = Setup { delay_max: spec.delay_max(), ..Setup::new(spec.nodes) };
         setup.holder = given.holder.map(|node| spec.node("--holder", node)).transpose()?;
         if let Some(quorum) = &given.quorum {
-            // Whoever asks quorums costs what they cost: formulas in K.
-            let asks = meta(&spec.algorithm)?.costs.iter().any(|cost| cost.formula.contains('K'));
-            if !asks {
+            if !asks_quorums(meta(&spec.algorithm)?) {
                 let reason = format!("{} asks no quorums", spec.algorithm);
                 return Err(BadInput::new("--quorum", reason));
             }
@@ -535,12 +533,18 @@ impl Observer<Command, Event> for Criteria {
     }
 }
 
+/// Does an algorithm ask quorums? Then it costs what they cost: its formulas are in K.
+#[must_use]
+pub fn asks_quorums(meta: &Meta) -> bool {
+    meta.costs.iter().any(|cost| cost.formula.contains('K'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn setup(quorum: &str) -> Result<Setup, BadInput> {
-        let mut spec = Spec::new("mutex/ricart-agrawala", 7);
+        let mut spec = Spec::new("mutex/maekawa", 7);
         spec.read("quorum", quorum)?;
         Mutex::setup(&spec, &Topology::complete(7))
     }

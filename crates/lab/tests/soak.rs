@@ -4,7 +4,7 @@
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
 use quorate_core::{Span, Time};
-use quorate_lab::mutex::{MutexSpec, promise};
+use quorate_lab::mutex::{MutexSpec, asks_quorums, promise};
 use quorate_lab::{Simulated, Spec, Watch, simulate};
 use quorate_sim::{Draw, Verdict};
 
@@ -14,7 +14,8 @@ const RUNS: u64 = 10_000;
 fn draw(seed: u64) -> Spec {
     let mut draw = Draw::new(seed, 11);
     let names = Mutex::CATALOGUE;
-    let name = names[draw.below(names.len() as u64) as usize].name;
+    let meta = names[draw.below(names.len() as u64) as usize];
+    let (name, asks) = (meta.name, asks_quorums(meta));
     // Small groups are where orders are odd; large ones are where tables are.
     let most = if draw.chance(0.2) { 49 } else { 9 };
     let mut spec = Spec::new(name, 2 + draw.below(most) as usize);
@@ -32,7 +33,7 @@ fn draw(seed: u64) -> Spec {
         load: load.parse().expect("it is a load"),
         cs,
         holder,
-        quorum: Some(quorum.parse().expect("it is a quorum system")),
+        quorum: asks.then(|| quorum.parse().expect("it is a quorum system")),
         ..MutexSpec::default()
     });
     // A token that always moves never rests: enough time for all wishes, and no more.

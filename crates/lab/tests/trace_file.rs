@@ -90,7 +90,7 @@ fn faults_are_named_with_their_line() {
         (header(&HEADER.replace(",\"spec\":{}", "")), "line 1: missing field `spec`"),
         (
             header(&HEADER.replace("\"nodes\":3", "\"nodes\":999999999")),
-            "line 1: 999999999 nodes are more than 10000000",
+            "line 1: 999999999 nodes are more than 20000000",
         ),
         (line("{"), "line 3: it is not JSON: EOF while parsing an object at column 1"),
         (line(r#"{"t":0,"n":1}"#), "line 3: missing field `in`"),

@@ -5,7 +5,7 @@
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
 use quorate_core::{Meta, Span, Time};
-use quorate_lab::mutex::MutexSpec;
+use quorate_lab::mutex::{MutexSpec, asks_quorums};
 use quorate_lab::trace_file::TraceFile;
 use quorate_lab::{NodeAt, Over, Simulated, Spec, Watch, replay, simulate};
 use quorate_sim::{Draw, Verdict};
@@ -26,7 +26,7 @@ fn draw(meta: &Meta, seed: u64) -> Spec {
     let load = ["heavy", "3", "20"][draw.below(3) as usize].parse().expect("it is a load");
     let quorums = ["grid", "majority", "tree", "projective-plane", "crumbling-wall", "all"];
     let quorum = quorums[draw.below(6) as usize].parse().expect("it is a quorum system");
-    let quorum = Some(quorum);
+    let quorum = asks_quorums(meta).then_some(quorum);
     let mut given = MutexSpec { requests, cs, load, quorum, ..MutexSpec::default() };
     let node = 1 + draw.below(spec.nodes as u64) as u32;
     let at = draw.below(40 * Span::UNIT.0);

@@ -298,7 +298,7 @@ mod tests {
         for (name, nodes) in [("grid", 7), ("tree", 6), ("crumbling-wall", 8), ("all", 1)] {
             let text = drawn(name, nodes).unwrap();
             assert_eq!(text.matches("text-anchor=\"middle\"").count(), nodes, "{name}");
-            assert!(text.contains("whom node 1 asks: {"), "{name}");
+            assert!(text.contains("quorum of node 1: {"), "{name}");
             assert!(text.ends_with("</svg>\n"));
         }
         assert!(drawn("projective-plane", 7).unwrap().contains("r=\"77.0\""), "the seventh line");

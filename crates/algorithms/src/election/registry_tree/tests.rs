@@ -188,5 +188,5 @@ fn mistakes_are_caught_in_the_fewest_steps() {
     let trial = trial(3, ALL).started_by(&[2]);
     let catch = |mistake| trial.catch(mistake);
     let found = [catch("MinusOne"), catch("NobodyIsEnrolled")];
-    assert_eq!(found, [("uniqueness", 16), ("termination", 7)]);
+    assert_eq!(found, [("uniqueness", 8), ("termination", 7)]);
 }
