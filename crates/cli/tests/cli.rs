@@ -92,7 +92,10 @@ fn a_lost_tail_is_shown_by_the_monitor() {
     };
     let (exit, said) = sim(&["--heartbeat", "off", "--stop", "0"]);
     assert_eq!(exit, 1);
-    assert!(said.contains("atomicity: node 1 has delivered 1:7, node 2 never will"), "{said}");
+    assert!(
+        said.contains("atomicity: deadlock: node 1 has delivered 1:7, node 2 never will"),
+        "{said}"
+    );
     for tail in [&["--heartbeat", "off", "--stop", "1"], &["--heartbeat", "on", "--stop", "0"]] {
         assert_eq!(sim(tail).0, 0, "{tail:?}");
     }

@@ -400,19 +400,20 @@ where
         world.trace(record);
     }
     let until = spec.until.unwrap_or(Time::ZERO + A::Family::UNTIL);
-    if spec.until.is_none() {
-        world.judge_in_time();
-    }
     if A::Family::follows_causes(spec)? {
         world.follow_causes();
     }
     world.start();
-    while world.run(STRIDE, until) == Pace::More {
-        if let Some(progress) = &mut progress
-            && !progress(world.events(), world.now())
-        {
-            break;
-        }
+    let mut stopped = false;
+    while !stopped && world.run(STRIDE, until) == Pace::More {
+        stopped = match &mut progress {
+            Some(progress) => !progress(world.events(), world.now()),
+            None => false,
+        };
+    }
+    // What did not happen in all the time that a family gives is taken never to happen.
+    if spec.until.is_none() && !stopped {
+        world.judge_in_time();
     }
     Ok(world.finish())
 }
