@@ -44,7 +44,8 @@ pub fn combinations(axes: &[Axis]) -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
     for axis in axes {
         let longer = |one: &Vec<String>| {
-            let more = axis.values.iter().map(|value| [&one[..], &[value.clone()]].concat());
+            let more =
+                axis.values.iter().map(|value| [&one[..], std::slice::from_ref(value)].concat());
             more.collect::<Vec<_>>()
         };
         all = all.iter().flat_map(longer).collect();
