@@ -1,3 +1,5 @@
+//! The register: each order, and every order in every state of three lives.
+
 use std::collections::{BTreeSet, HashSet};
 use std::vec::Vec;
 
