@@ -212,11 +212,9 @@ fn mutex_endures(meta: &Meta) {
 
 fn election_endures(meta: &Meta) {
     let setup = election::Setup::with_ids(&[3, 1, 4, 2], Criterion::Highest);
-    let is_bus = meta.name == "election/firewire";
     let config = configured::<Election>(meta);
-    let shape = if is_bus { Shape::Tree } else { meta.shape };
     let users = Initiators::at_once(NodeSet::first(NODES));
-    endure(&Scene::<election::any::Any>::new(topology(shape), setup, config), &users);
+    endure(&Scene::<election::any::Any>::new(topology(meta.shape), setup, config), &users);
 }
 
 fn detector_endures(meta: &Meta) {
