@@ -9,7 +9,7 @@ use quorate_lab::{MediumSpec, Spec, measure};
 fn last_heard(nodes: usize, medium: MediumSpec) -> f64 {
     let mut spec = Spec::new("election/bully-broadcast", nodes);
     spec.medium = medium;
-    spec.read("initiators", "1").expect("node 1 opens");
+    spec.read("initiators", "one").expect("node 1 opens");
     spec.options.insert("processing".to_owned(), "0".to_owned());
     let run = measure::<Election>(&spec).expect("it can be run");
     assert!(run.holds && run.figures.leader_node.map(|node| node.number()) == Some(nodes as u32));
