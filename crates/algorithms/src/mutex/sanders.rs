@@ -79,6 +79,7 @@
 mod book;
 mod structure;
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
@@ -111,10 +112,11 @@ impl Algorithm for Sanders {
         kinds: &["REQUEST", "GRANT", "INQUIRE", "YIELD", "RELEASE"],
         options: &[OptionSpec {
             name: "structure",
-            values: "quorum|individual|central|all",
+            values: "quorum|individual|central|all|given:SETS",
             default: "quorum",
             help: "whom a node asks and whom it tells: its quorum (Maekawa), everybody and itself \
-                   (Ricart and Agrawala), node 1, or everybody",
+                   (Ricart and Agrawala), node 1, or everybody; given:1,2/1;1,2/2 for each node whom \
+                   it asks / whom it tells",
         }],
         costs: &[
             Cost::of("messages per entry, light", "2(|R|-1)+(|I|-1), 3(K-1) for quorums", |k| {
@@ -137,6 +139,12 @@ impl Algorithm for Sanders {
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
         const NAMES: [&str; 4] = ["quorum", "individual", "central", "all"];
+        if let Some(sets) = options.get("structure").and_then(|text| text.strip_prefix("given:")) {
+            let bad =
+                || BadOption::new("structure", sets, "ASKED/TOLD for each node, as 1,2/1;1,2/2");
+            let sets = Sets::read(sets).ok_or_else(bad)?;
+            return Ok(Config { structure: Structure::Given(Arc::new(sets)) });
+        }
         let named = NAMES.map(|name| (name, name));
         Ok(Config {
             structure: match options.choice("structure", &named, "quorum")? {
@@ -293,6 +301,8 @@ impl Sanders {
         }
         match self.grants.take(from, ()) {
             Taken::Stale => cx.trace("stale", &[]),
+            // With the last permission the node enters, even if it was asked back: who is inside
+            // answers by its RELEASE.
             Taken::Recalled if self.grants.missing() > 0 => {
                 self.give_back(cx, from, mine);
             }

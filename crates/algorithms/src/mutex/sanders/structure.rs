@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use quorate_core::{NodeId, NodeSet, PerNode};
 
@@ -31,6 +32,24 @@ pub struct Sets {
     pub request: PerNode<NodeSet>,
     /// By node: whom it tells when it leaves.
     pub inform: PerNode<NodeSet>,
+}
+
+impl Sets {
+    /// Reads for each node whom it asks and whom it tells: `1,2/1;1,2/2`.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let count = text.split(';').count();
+        let node = |text: &str| NodeId::new(text.parse().ok()?).filter(|node| node.index() < count);
+        let set = |text: &str| text.split(',').map(node).collect::<Option<NodeSet>>();
+        let pair = |text: &str| {
+            let (request, inform) = text.split_once('/')?;
+            Some((set(request)?, set(inform)?))
+        };
+        let pairs = text.split(';').map(pair).collect::<Option<Vec<_>>>()?;
+        Some(Self {
+            request: PerNode::new(count, |node| pairs[node.index()].0.clone()),
+            inform: PerNode::new(count, |node| pairs[node.index()].1.clone()),
+        })
+    }
 }
 
 const COORDINATOR: NodeId = NodeId::at(0);

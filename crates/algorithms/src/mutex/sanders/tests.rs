@@ -44,7 +44,10 @@ fn the_structure_is_an_option() {
     assert_eq!(read("individual"), Structure::Individual);
     assert_eq!(read("central"), Structure::Central);
     assert_eq!(read("all"), Structure::All);
-    assert!(Sanders::configure(&Options(&[("structure", "none")])).is_err());
+    assert_eq!(read("given:1,3,4/1;1,2,3,4/1,2;1,2,3,4/3;1,2,3,4/3,4"), mixed(ENOUGH));
+    for bad in ["none", "given:", "given:1", "given:2/1", "given:1/1;0/2", "given:1/1;2/x"] {
+        assert!(Sanders::configure(&Options(&[("structure", bad)])).is_err(), "{bad}");
+    }
 }
 
 /// 2(|R|-1) + (|I|-1) messages for each entry when nobody else wants.
