@@ -77,7 +77,7 @@ fn every_algorithm_checks_as_it_is_and_respects_what_it_assumes() {
             DEADLOCKS => drop(ends(&format!("check {name}"), 1)),
             // They read a clock.
             "detector/phi-accrual" | "group/srm" => {
-                refused(&format!("check {name}"), "simulate it")
+                refused(&format!("check {name}"), "simulate it");
             }
             // These have the most states of three nodes.
             "election/ring-list" | "group/nack-multicast" | "group/virtual-synchrony" => {

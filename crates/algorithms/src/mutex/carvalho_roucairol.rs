@@ -149,9 +149,9 @@ impl Protocol for CarvalhoRoucairol {
             Msg::Request(theirs) => {
                 self.clock.witness(theirs);
                 if self.phase.goes_before(theirs) {
-                    self.defer(cx, from)
+                    self.defer(cx, from);
                 } else {
-                    self.give(cx, from)
+                    self.give(cx, from);
                 }
             }
             Msg::Reply => self.take_reply(cx, from),

@@ -204,9 +204,9 @@ impl Protocol for RicartAgrawalaAcked {
             Msg::Request(theirs) => {
                 self.clock.witness(theirs);
                 if self.phase.goes_before(theirs) {
-                    self.defer(cx, from)
+                    self.defer(cx, from);
                 } else {
-                    self.reply(cx, from)
+                    self.reply(cx, from);
                 }
             }
             Msg::Reply { deferred } => self.take_reply(cx, from, deferred),
