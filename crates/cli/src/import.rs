@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Done, BadInput> {
     imported.write(&mut out).map_err(|error| cannot(&error))?;
     match trace {
         Some(path) => {
-            std::fs::write(path, out).map_err(|error| output::bad_file("--trace", path, &error))?
+            std::fs::write(path, out).map_err(|error| output::bad_file("--trace", path, &error))?;
         }
         None => output::print_line(String::from_utf8_lossy(&out).trim_end()),
     }
