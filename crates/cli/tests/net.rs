@@ -2,25 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod command;
 
+use std::path::Path;
+
+use command::{folder, quorate};
 use serde_json::Value;
-
-/// A folder of its own for each test.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn quorate(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_quorate"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("quorate starts")
-}
 
 /// The report of a run in which all holds. It may take its time: this machine may be busy.
 fn report(folder: &Path, arguments: &[&str]) -> Value {

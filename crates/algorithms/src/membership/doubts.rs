@@ -5,10 +5,12 @@
 //! both: then one of them tells all others, after a while, and the coordinator goes on with as many
 //! as reach each other. Whoever is left out by that is let in again when nobody has a doubt any more.
 
+use alloc::vec::Vec;
+
 use quorate_core::{Ctx, NodeId, NodeSet, ViewId};
 
 use super::hall::{Hall, Standing};
-use super::{Notice, Tenant, Timer};
+use super::{Member, Notice, Tenant, Timer};
 
 impl<T: Tenant> Hall<T> {
     pub(super) fn on_down(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId) {
@@ -78,26 +80,40 @@ impl<T: Tenant> Hall<T> {
         self.consider(cx);
     }
 
+    /// Says whom this node does not reach: again to a view that has newcomers among them, for what
+    /// was said of them before was said of earlier lives.
+    pub(super) fn doubt_newcomers(&self, cx: &mut Ctx<'_, Self>) {
+        if self.view.fresh.iter().any(|newcomer| self.lives.unreached.contains(newcomer)) {
+            self.say_doubts(cx);
+        }
+    }
+
     fn say_doubts(&self, cx: &mut Ctx<'_, Self>) {
-        let (view, unreached) = (self.view.id, self.lives.unreached.clone());
         if matches!(self.standing, Standing::Member | Standing::Waiting) {
+            let unreached = self.lives.unreached.iter();
+            let unreached: Vec<Member> =
+                unreached.map(|node| self.lives.last_of(&self.view, node)).collect();
             cx.trace("tell doubts", &[("of", unreached.len() as u64)]);
-            self.multicast(cx, self.view.others(self.me), Notice::Doubt { view, unreached });
+            let notice = Notice::Doubt { view: self.view.id, life: self.life, unreached };
+            self.multicast(cx, self.view.others(self.me), notice);
         }
     }
 
     pub(super) fn on_doubt(
         &mut self,
         cx: &mut Ctx<'_, Self>,
-        from: NodeId,
+        from: Member,
         view: ViewId,
-        unreached: NodeSet,
+        unreached: Vec<Member>,
     ) {
-        cx.trace("note doubts", &[("by", from.number().into())]);
-        if self.view.rank(from).is_some() {
-            self.lives.doubt(from, unreached);
+        cx.trace("note doubts", &[("by", from.node.number().into())]);
+        // Links hand on what was said by a life, or of a life, that another has followed.
+        let followed = |it: &Member| self.view.life(it.node).is_some_and(|seat| seat > it.life);
+        if self.view.rank(from.node).is_some() && !followed(&from) {
+            let unreached = unreached.iter().filter(|it| !followed(it)).map(|it| it.node);
+            self.lives.doubt(from.node, unreached.collect());
         }
-        self.show_if_out(cx, from, view);
+        self.show_if_out(cx, from.node, view);
         self.consider(cx);
     }
 }

@@ -349,7 +349,9 @@ impl<T: Tenant> Hall<T> {
                 }
             }
             Notice::State { view, piece } => self.on_state(cx, view, piece),
-            Notice::Doubt { view, unreached } => self.on_doubt(cx, from, view, unreached),
+            Notice::Doubt { view, life, unreached } => {
+                self.on_doubt(cx, Member { node: from, life }, view, unreached);
+            }
             Notice::Out(life) => self.on_out(cx, life),
             Notice::Gone(life) => {
                 cx.trace("note a life that is over", &[("of", from.number().into())]);

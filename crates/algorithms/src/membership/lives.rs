@@ -88,8 +88,8 @@ impl Lives {
     /// Takes note of who wants to join a group that is in this view.
     pub(super) fn note_joiner<D>(&mut self, view: &Charter<D>, wish: Wish) -> Note {
         let Member { node, life } = wish.member;
-        let seat = view.members.iter().find(|member| member.node == node);
-        let old = seat.is_some_and(|member| member.life >= life) || self.is_over(wish.member);
+        let seated = view.life(node).is_some_and(|seat| seat >= life);
+        let old = seated || self.is_over(wish.member);
         if old || node == self.me || !self.everybody.contains(node) {
             return Note::Known;
         }
@@ -108,6 +108,12 @@ impl Lives {
         let outside = |wish: &&Wish| !view.members.contains(&wish.member);
         let up = |wish: &&Wish| !self.down.contains(wish.member.node);
         self.joiners.values().filter(move |wish| outside(wish) && up(wish))
+    }
+
+    /// The last life of a node that is known: its seat, or one that is over.
+    pub(super) fn last_of<D>(&self, view: &Charter<D>, node: NodeId) -> Member {
+        let life = view.life(node).or_else(|| self.over.get(&node).copied()).unwrap_or_default();
+        Member { node, life }
     }
 
     /// Somebody says whom it does not reach.
@@ -189,16 +195,17 @@ impl Lives {
 
     /// A view follows another: lives that are not in it any more are over, and wishes to join are
     /// granted or still open. Whoever is out of it has no word on whom it does not reach, nor does a
-    /// newcomer in an earlier life.
+    /// newcomer in an earlier life; and nobody has doubted a newcomer in this one.
     pub(super) fn follow<D>(&mut self, before: &Charter<D>, view: &Charter<D>) {
         for member in before.members.iter().filter(|member| !view.members.contains(member)) {
             self.end(*member);
         }
-        self.joiners.retain(|node, wish| {
-            let seat = view.members.iter().find(|member| member.node == *node);
-            seat.is_none_or(|member| member.life < wish.member.life)
-        });
+        self.joiners
+            .retain(|node, wish| view.life(*node).is_none_or(|seat| seat < wish.member.life));
         let stays = |node: NodeId| view.rank(node).is_some() && !view.fresh.contains(node);
-        self.doubts.retain(|node, _| stays(*node));
+        self.doubts.retain(|node, unreached| {
+            view.fresh.iter().for_each(|newcomer| _ = unreached.remove(newcomer));
+            stays(*node) && !unreached.is_empty()
+        });
     }
 }

@@ -160,6 +160,7 @@ impl<T: Tenant> Hall<T> {
         if presides && !presided {
             self.show_to_left_out(cx);
         }
+        self.doubt_newcomers(cx);
         self.settle(cx);
     }
 

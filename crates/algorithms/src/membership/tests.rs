@@ -1,6 +1,7 @@
 //! Schedules that once broke a hall, and what it does about them.
 
 use core::convert::Infallible;
+use std::boxed::Box;
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
@@ -13,6 +14,7 @@ use super::stage::Stage;
 use super::*;
 use crate::group::{self, VirtualSynchrony, virtual_synchrony};
 use crate::mutex::{self, Central, Command, InViews, central};
+use crate::testing::node;
 
 fn staged<A: Solution>(scene: Scene<A>) -> Stage<A> {
     Stage::new(scene.count(), move |node, life, kept| scene.reboot(node, life, kept))
@@ -168,6 +170,41 @@ fn who_came_up_again_still_has_a_vote() {
     stage.command(1, Command::Release);
     stage.settle();
     assert_eq!(stage.told.len(), 2, "{:?}", stage.told);
+}
+
+/// Links that repeat what was lost hand on, late, what was said of a life that is over: that nobody
+/// reached it. The next life of that node does not take it for its own, however many views later:
+/// it would go on alone, and most would let it, whoever is inside.
+#[test]
+fn what_was_said_of_a_life_is_not_held_against_the_next() {
+    let mut stage = locks(3);
+    let restart = |stage: &mut Locks, number: u32| {
+        stage.crash(number);
+        let others = [1, 2, 3].into_iter().filter(|other| *other != number);
+        others.clone().for_each(|other| stage.detect(other, number, Liveness::Down));
+        stage.wait();
+        stage.recover(number);
+        others.for_each(|other| stage.detect(other, number, Liveness::Up));
+        stage.wait();
+    };
+    let (life, view) = (super::Life::default(), ViewId(1));
+    let unreached = [Member { node: node(3), life }];
+    for number in [3, 2] {
+        restart(&mut stage, number);
+        stage.command(1, Command::Acquire);
+        stage.settle();
+        let before: Vec<ViewId> = [1, 2, 3].map(|number| stage.node(number).view().id).into();
+        for (from, to) in [(1, 3), (2, 3), (2, 1)] {
+            let doubt = Notice::Doubt { view, life, unreached: unreached.into() };
+            stage.hand(to, from, Msg::Membership(Box::new(doubt)));
+        }
+        stage.wait();
+        let after: Vec<ViewId> = [1, 2, 3].map(|number| stage.node(number).view().id).into();
+        assert_eq!(before, after, "a view is changed by what was said of an earlier life");
+        stage.command(1, Command::Release);
+        stage.settle();
+        all_can_enter(&mut stage, &[1, 2, 3]);
+    }
 }
 
 /// All members of a group restart, whoever decides; what they had delivered is forgotten.

@@ -105,6 +105,12 @@ impl<D> Charter<D> {
         self.members.contains(&Member { node, life })
     }
 
+    /// The life in which a node belongs to it.
+    #[must_use]
+    pub fn life(&self, node: NodeId) -> Option<Life> {
+        self.members.iter().find(|member| member.node == node).map(|member| member.life)
+    }
+
     /// The place of a node in the order of seniority.
     #[must_use]
     pub fn rank(&self, node: NodeId) -> Option<usize> {
@@ -209,8 +215,10 @@ pub enum Notice<K: Terms> {
     Doubt {
         /// The view that I am in.
         view: ViewId,
-        /// Whom I do not reach, for some time now.
-        unreached: NodeSet,
+        /// In which life I say so.
+        life: Life,
+        /// Whom I do not reach, for some time now, in the lives that I know.
+        unreached: Vec<Member>,
     },
     /// This life of yours, in which you want to join, is over already.
     Out(Life),
