@@ -47,7 +47,7 @@ pub struct Nonce(pub u128);
 pub struct ProposalId(pub u128);
 
 /// A start of a process, as its kernel knows it, so that others can ask theirs whether it is gone.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Process {
     /// What tells this start from any other one.
@@ -66,8 +66,31 @@ pub struct Process {
     pub address: String,
 }
 
+/// What tells a start of a process from all others on its machine, by its kernel's word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Start {
+    /// The boot of the machine.
+    pub boot: u128,
+    /// The namespace that its number is valid in.
+    pub pid_namespace: u64,
+    /// Its number there.
+    pub pid: u32,
+    /// When it started, in ticks of that boot.
+    pub started: u64,
+}
+
+impl Process {
+    /// What the kernel tells it by.
+    #[must_use]
+    pub const fn start(&self) -> Start {
+        let Self { boot, pid_namespace, pid, started, .. } = *self;
+        Start { boot, pid_namespace, pid, started }
+    }
+}
+
 /// What an admitted life is.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Member {
     /// The name of the member whose life it is.
@@ -78,7 +101,8 @@ pub struct Member {
     pub standing: Standing,
     /// How often it has renewed.
     pub beat: Beat,
-    /// The lease that came with the last beat: both sides count by this one, also if settings change.
+    /// The longest lease on which it may be acting since its last beat: the others wait for the end of
+    /// this one, also if settings have changed meanwhile.
     pub lease: Span,
     /// Whom it does not reach, as it said last.
     pub unreachable: BTreeSet<Life>,
@@ -118,13 +142,18 @@ enum Ended {
 }
 
 /// A word of a life that it goes on.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Renewal {
     /// Whose.
     pub life: Life,
     /// The number that its sender gave it: only the answer to this very one moves a lease.
     pub number: u64,
+    /// The longest lease that it wants: it does not act on a longer one.
+    pub wanted: Span,
+    /// The longest lease on which it may still be acting, or will if the answer to an earlier renewal
+    /// comes in.
+    pub relied_on: Span,
     /// Whom it does not reach.
     pub unreachable: BTreeSet<Life>,
 }
@@ -162,7 +191,7 @@ pub enum Host {
 }
 
 /// What all members go by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
     /// How long a lease is: T.
@@ -170,7 +199,7 @@ pub struct Settings {
 }
 
 /// Something that the register is to do.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Order {
     /// Let this start of a process be a life of the member of this name.
@@ -216,7 +245,7 @@ pub enum Order {
 }
 
 /// What became of an order.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Answer {
     /// The life that was given.
@@ -278,7 +307,7 @@ impl fmt::Display for Refused {
 }
 
 /// The record that durable consensus keeps.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Register {
     epoch: Epoch,
@@ -342,8 +371,24 @@ impl Register {
         match self.members.get(&life)?.ended? {
             Ended::Left => Some(Ground::Left),
             Ended::Doomed => Some(Ground::Doomed),
+            Ended::Barred if flaw!(BarIsGround) => Some(Ground::Doomed),
             Ended::Barred => None,
         }
+    }
+
+    /// Does this life still renew: is it there, and neither left, barred nor doomed?
+    #[must_use]
+    pub fn goes_on(&self, life: Life) -> bool {
+        self.members.get(&life).is_some_and(Member::goes_on)
+    }
+
+    /// Does one of the two say that it does not reach the other?
+    #[must_use]
+    pub fn are_apart(&self, one: Life, other: Life) -> bool {
+        let says = |by: Life, of: Life| {
+            self.members.get(&by).is_some_and(|member| member.unreachable.contains(&of))
+        };
+        says(one, other) || says(other, one)
     }
 
     /// Is a bar open: is somebody barred and not doomed yet?
@@ -398,12 +443,13 @@ impl Register {
     }
 
     fn renew(&mut self, renewals: &[Renewal]) -> Vec<(Life, u64, Renewed)> {
-        let lease = self.settings.lease;
+        let longest = self.settings.lease;
         let one = |renewal: &Renewal| {
             let going = self.members.get_mut(&renewal.life).filter(|member| member.goes_on());
             let Some(member) = going else { return Renewed::Out };
+            let lease = longest.min(renewal.wanted);
             member.beat.0 += 1;
-            member.lease = lease;
+            member.lease = lease.max(renewal.relied_on);
             member.unreachable.clone_from(&renewal.unreachable);
             match member.standing {
                 Standing::Waiting => Renewed::Waiting,
@@ -434,7 +480,7 @@ impl Register {
         if matches!(member.ended, Some(Ended::Left | Ended::Doomed)) {
             return Err(Refused::Out(life));
         }
-        if member.beat != beat {
+        if member.beat != beat && !flaw!(DoomWithoutCompare) {
             return Err(Refused::Beat(life, member.beat));
         }
         self.end(life, Ended::Doomed);
@@ -518,8 +564,7 @@ impl Register {
     }
 
     fn going(&self, life: Life) -> Result<(), Refused> {
-        let going = self.members.get(&life).is_some_and(Member::goes_on);
-        if going { Ok(()) } else { Err(Refused::Out(life)) }
+        if self.goes_on(life) { Ok(()) } else { Err(Refused::Out(life)) }
     }
 
     /// A life gets no more beats. Of one that waits nothing is kept, unless it is only barred.

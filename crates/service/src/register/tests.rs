@@ -24,7 +24,9 @@ fn admit(nonce: u128) -> Order {
 }
 
 fn renew(life: u64) -> Order {
-    let renewal = Renewal { life: Life(life), number: 1, unreachable: BTreeSet::new() };
+    let (wanted, relied_on) = (Span(u64::MAX), Span(0));
+    let renewal =
+        Renewal { life: Life(life), number: 1, wanted, relied_on, unreachable: BTreeSet::new() };
     Order::Renew(vec![renewal])
 }
 

@@ -1,0 +1,63 @@
+//! The keeper: the register as a node, where a simulator or a checker stands in for consensus.
+
+use alloc::sync::Arc;
+
+use quorate_core::{Ctx, Kept, NodeId, NodeSet, Sole};
+
+use super::words::{Committed, Event, Msg, Revision};
+use super::{Party, Record};
+use crate::register::{Answer, Order, Register};
+
+/// The register at a node of its own, which keeps it on its disk before it answers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Keeper {
+    committed: Committed,
+    /// Everybody else.
+    seats: NodeSet,
+}
+
+impl Keeper {
+    /// The keeper with the register that it kept, or a new one.
+    pub(super) fn boot(seats: NodeSet, founded: &Register, kept: &Kept<Sole<Record>>) -> Self {
+        let new = || Committed { revision: Revision(0), register: Arc::new(founded.clone()) };
+        let kept = kept.sole().map(|Record(committed)| committed.clone());
+        Self { committed: kept.unwrap_or_else(new), seats }
+    }
+
+    pub(super) fn on_order(
+        &mut self,
+        cx: &mut Ctx<'_, Party>,
+        from: NodeId,
+        number: u64,
+        order: &Order,
+    ) {
+        let before = &self.committed;
+        let mut register = Register::clone(&before.register);
+        let answer = register.apply(order);
+        let news = register != *before.register;
+        let epoch = register.epoch();
+        let decided = epoch != before.register.epoch();
+        if news {
+            if flaw!(AnswerBeforeDisk) {
+                // What was kept is one order behind.
+                cx.persist(Sole(Record(before.clone())));
+            }
+            let revision = Revision(before.revision.0 + 1);
+            self.committed = Committed { revision, register: Arc::new(register) };
+            if !flaw!(AnswerBeforeDisk) {
+                cx.persist(Sole(Record(self.committed.clone())));
+            }
+        }
+        if decided {
+            let members = self.committed.register.view().into();
+            cx.emit(Event::Decided { epoch, members });
+        }
+        let quiet = matches!(answer, Answer::Renewed(_));
+        cx.send(from, Msg::Answer { number, answer, after: self.committed.clone() });
+        if news && !quiet {
+            let mut others = self.seats.clone();
+            others.remove(from);
+            cx.multicast(others, Msg::Changed(self.committed.clone()));
+        }
+    }
+}

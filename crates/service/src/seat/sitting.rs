@@ -1,0 +1,425 @@
+//! Admission, renewal, the lease, and the end of a life.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use quorate_core::{Ctx, Life, NodeId, Refusal, Span, Time};
+
+use super::change::Change;
+use super::words::{Command, Committed, Event, Msg, Revision, Timer};
+use super::{Config, Party, start_of};
+use crate::lease::{self, Lease, since};
+use crate::register::{
+    Answer, Beat, Epoch, Nonce, Order, Process, Register, Renewal, Renewed, Settings, Start,
+};
+
+/// A process that may be a member.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Seat {
+    pub(super) me: NodeId,
+    pub(super) config: Arc<Config>,
+    /// The start of the process, in its node's count.
+    started: Life,
+    /// How often it has asked for a life.
+    attempts: u32,
+    pub(super) stage: Stage,
+    /// The register, as it is known here.
+    pub(super) known: Committed,
+    lease: Lease,
+    /// The view under which it presides.
+    presides: Option<Epoch>,
+    /// The view that it sits in.
+    pub(super) view: Option<Epoch>,
+    /// It grants nothing more in its view, since then.
+    pub(super) stopped: Option<Time>,
+    /// The last beat of each life that was seen here, and when.
+    pub(super) seen: BTreeMap<Life, (Beat, Time)>,
+    /// When each life was heard last, or seen first.
+    pub(super) heard: BTreeMap<Life, Time>,
+    /// Pairs that do not reach each other, by the word of one of them, and since when it is known.
+    pub(super) broken: BTreeMap<(Life, Life), Time>,
+    /// Starts of processes that are over, by the kernel's word.
+    pub(super) exited: BTreeSet<Start>,
+    /// The change that it leads.
+    pub(super) change: Option<Change>,
+    /// Changes that it has led.
+    pub(super) changes: u64,
+    /// A change has been due since then, and nobody has made it.
+    pub(super) overdue: Option<Time>,
+}
+
+/// What a process is on its way to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Stage {
+    /// It does not want to be a member.
+    Outside,
+    /// It asks for a life.
+    Asking(Nonce),
+    /// It lives: it waits for a seat, or has one.
+    Living(Life),
+    /// Its life is over, and what it began may go on until then; after that it asks for another one.
+    Ending(Time),
+    /// It wants to leave, and does when what it began is over.
+    Retiring(Life, Time),
+    /// It has said that it leaves, then.
+    Leaving(Life, Time),
+}
+
+impl Seat {
+    pub(super) fn new(me: NodeId, started: Life, config: Arc<Config>) -> Self {
+        let register = Arc::new(Register::founded(0, Settings { lease: config.settings.lease }));
+        Self {
+            me,
+            config,
+            started,
+            attempts: 0,
+            stage: Stage::Outside,
+            known: Committed { revision: Revision(0), register },
+            lease: Lease::default(),
+            presides: None,
+            view: None,
+            stopped: None,
+            seen: BTreeMap::new(),
+            heard: BTreeMap::new(),
+            broken: BTreeMap::new(),
+            exited: BTreeSet::new(),
+            change: None,
+            changes: 0,
+            overdue: None,
+        }
+    }
+
+    pub(super) fn on_start(&mut self, cx: &mut Ctx<'_, Party>) {
+        self.ask(cx);
+        self.tick_later(cx);
+    }
+
+    pub(super) fn on_command(
+        &mut self,
+        cx: &mut Ctx<'_, Party>,
+        command: Command,
+    ) -> Result<(), Refusal> {
+        self.look_at_the_clock(cx);
+        match command {
+            Command::Join if self.stage != Stage::Outside => return Err(Refusal::Busy),
+            Command::Join => self.ask(cx),
+            Command::Leave => match self.stage {
+                Stage::Living(life) => self.retire(cx, life),
+                Stage::Asking(_) | Stage::Ending(_) => self.stage = Stage::Outside,
+                _ => return Err(Refusal::NotMember),
+            },
+            Command::Exited(start) => {
+                self.exited.insert(start);
+                self.consider(cx);
+            }
+            Command::Set(settings) => self.order(cx, Order::Set(settings)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_message(&mut self, cx: &mut Ctx<'_, Party>, from: NodeId, msg: Msg) {
+        self.look_at_the_clock(cx);
+        match msg {
+            Msg::Answer { number, answer, after } => self.on_answer(cx, number, answer, after),
+            Msg::Changed(committed) => self.learn(cx, committed),
+            Msg::Ping { by, change } => {
+                self.heard.insert(by, cx.now());
+                if let Stage::Living(life) = self.stage {
+                    cx.send(from, Msg::Pong { by: life, change });
+                }
+            }
+            Msg::Pong { by, change } => {
+                self.heard.insert(by, cx.now());
+                self.on_pong(cx, by, change);
+            }
+            Msg::Flush { epoch, change } => self.on_flush(cx, from, epoch, change),
+            Msg::FlushOk { epoch, change } => self.on_flush_ok(cx, from, epoch, change),
+            Msg::Order { .. } => cx.trace("stray", &[("from", from.number().into())]),
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, cx: &mut Ctx<'_, Party>, timer: Timer) {
+        self.look_at_the_clock(cx);
+        match timer {
+            Timer::Expire => {}
+            Timer::Renew => self.renew(cx),
+            Timer::Tick => {
+                match self.stage {
+                    Stage::Asking(nonce) => self.put(cx, nonce),
+                    Stage::Leaving(life, begun) => {
+                        let unanswered = since(begun, cx.now()) > lease::beat(self.length());
+                        if flaw!(UnknownIsNo) && unanswered {
+                            self.stage = Stage::Living(life);
+                            self.renew(cx);
+                        } else {
+                            self.order(cx, Order::Leave(life));
+                        }
+                    }
+                    Stage::Living(_) => {
+                        self.ping(cx);
+                        self.consider(cx);
+                    }
+                    Stage::Outside | Stage::Ending(_) | Stage::Retiring(..) => {}
+                }
+                self.tick_later(cx);
+            }
+        }
+    }
+
+    fn tick_later(&self, cx: &mut Ctx<'_, Party>) {
+        cx.set_timer(Timer::Tick, self.config.tick..self.config.tick);
+    }
+
+    /// Is it a member, or on its way to be one?
+    #[must_use]
+    pub const fn wants_to_sit(&self) -> bool {
+        matches!(self.stage, Stage::Asking(_) | Stage::Living(_) | Stage::Ending(_))
+    }
+
+    /// The lease that is given now.
+    pub(super) fn length(&self) -> Span {
+        self.known.register.settings().lease
+    }
+
+    /// The life that it lives.
+    pub(super) const fn life(&self) -> Option<Life> {
+        match self.stage {
+            Stage::Living(life) => Some(life),
+            _ => None,
+        }
+    }
+
+    pub(super) fn order(&self, cx: &mut Ctx<'_, Party>, order: Order) {
+        cx.send(self.config.authority, Msg::Order { number: 0, order });
+    }
+
+    // Admission
+
+    fn ask(&mut self, cx: &mut Ctx<'_, Party>) {
+        self.attempts += 1;
+        let (node, start) = (u128::from(self.me.number()), u128::from(self.started.0));
+        let nonce = node << 96 | start << 32 | u128::from(self.attempts);
+        cx.trace("ask for a life", &[("attempt", self.attempts.into())]);
+        self.lease = Lease::default();
+        self.stage = Stage::Asking(Nonce(nonce));
+        self.put(cx, Nonce(nonce));
+    }
+
+    fn put(&self, cx: &mut Ctx<'_, Party>, nonce: Nonce) {
+        let name = self.config.names[self.me.index()].clone();
+        let Start { boot, pid_namespace, pid, started } = start_of(self.me, self.started);
+        let process = Process {
+            nonce,
+            boot,
+            pid_namespace,
+            pid,
+            started,
+            lock_file: (1, self.me.number().into()),
+            address: format!("{}", self.me),
+        };
+        let order = Order::Admit { name, process };
+        cx.send(self.config.authority, Msg::Order { number: asked_as(nonce), order });
+    }
+
+    fn on_answer(
+        &mut self,
+        cx: &mut Ctx<'_, Party>,
+        number: u64,
+        answer: Answer,
+        after: Committed,
+    ) {
+        match (answer, self.stage) {
+            (Answer::Life(life), Stage::Asking(nonce)) if number == asked_as(nonce) => {
+                cx.trace("live", &[("life", life.0)]);
+                self.stage = Stage::Living(life);
+                self.learn(cx, after);
+                return self.renew(cx);
+            }
+            (Answer::Renewed(renewed), _) => self.on_renewed(cx, &renewed),
+            (Answer::Refused(refused), _) => {
+                cx.trace("refused", &[]);
+                self.on_refused(refused);
+            }
+            _ => {}
+        }
+        self.learn(cx, after);
+    }
+
+    // The lease
+
+    fn renew(&mut self, cx: &mut Ctx<'_, Party>) {
+        let Stage::Living(life) = self.stage else { return };
+        let (now, wanted) = (cx.now(), self.length());
+        let relied_on = self.lease.relied_on(now);
+        let number = self.lease.begin(now, wanted);
+        let unreachable = self.unreachable(now);
+        let renewal = Renewal { life, number, wanted, relied_on, unreachable };
+        self.order(cx, Order::Renew(vec![renewal]));
+        let pause = lease::beat(self.length());
+        cx.set_timer(Timer::Renew, pause..pause);
+    }
+
+    fn on_renewed(&mut self, cx: &mut Ctx<'_, Party>, renewed: &[(Life, u64, Renewed)]) {
+        let Stage::Living(mine) = self.stage else { return };
+        for (_, number, outcome) in renewed.iter().filter(|(life, ..)| *life == mine) {
+            match outcome {
+                Renewed::Beat(_, length) => self.extend(cx, *number, *length),
+                Renewed::Waiting => {}
+                Renewed::Out => return self.end(cx, mine),
+            }
+        }
+    }
+
+    fn extend(&mut self, cx: &mut Ctx<'_, Party>, number: u64, length: Span) {
+        let now = cx.now();
+        if !self.lease.extend(number, length, now) {
+            return;
+        }
+        let Some(until) = self.lease.until(now) else { return };
+        let left = since(now, until);
+        cx.set_timer(Timer::Expire, left..left);
+        match self.presides {
+            Some(_) => cx.emit(Event::Until(until)),
+            None => self.preside(cx),
+        }
+    }
+
+    /// Before anything else: what has run out?
+    fn look_at_the_clock(&mut self, cx: &mut Ctx<'_, Party>) {
+        let now = cx.now();
+        if self.lease.runs_out(now) {
+            cx.trace("lease runs out", &[]);
+            self.lose(cx);
+        }
+        match self.stage {
+            Stage::Ending(until) if now >= until => self.ask(cx),
+            Stage::Retiring(life, until) if now >= until => self.leave(cx, life),
+            _ => {}
+        }
+    }
+
+    fn lose(&mut self, cx: &mut Ctx<'_, Party>) {
+        if flaw!(OneLeaseForAllLives) {
+            return;
+        }
+        if self.presides.take().is_some() {
+            cx.emit(Event::Lost);
+        }
+    }
+
+    /// Its life is over: what it began may go on, and only after that it asks for another one.
+    pub(super) fn end(&mut self, cx: &mut Ctx<'_, Party>, life: Life) {
+        cx.trace("life is over", &[("life", life.0)]);
+        self.stand_up();
+        self.lose(cx);
+        cx.emit(Event::Out(life));
+        self.stage = Stage::Ending(self.lease.close());
+        if flaw!(RejoinIsEvidence) {
+            return self.ask(cx);
+        }
+        self.wake_at_the_end(cx);
+    }
+
+    fn retire(&mut self, cx: &mut Ctx<'_, Party>, life: Life) {
+        self.stand_up();
+        self.lose(cx);
+        self.stage = Stage::Retiring(life, self.lease.close());
+        if flaw!(MarkedLostIsOver) {
+            return self.leave(cx, life);
+        }
+        self.wake_at_the_end(cx);
+    }
+
+    fn leave(&mut self, cx: &mut Ctx<'_, Party>, life: Life) {
+        cx.trace("leave", &[("life", life.0)]);
+        self.stage = Stage::Leaving(life, cx.now());
+        self.order(cx, Order::Leave(life));
+    }
+
+    /// It sits in no view any more.
+    fn stand_up(&mut self) {
+        (self.view, self.stopped, self.change) = (None, None, None);
+    }
+
+    fn wake_at_the_end(&mut self, cx: &mut Ctx<'_, Party>) {
+        if let Stage::Ending(until) | Stage::Retiring(_, until) = self.stage {
+            let left = since(cx.now(), until);
+            cx.set_timer(Timer::Expire, left..left);
+        }
+        self.look_at_the_clock(cx);
+    }
+
+    // Views
+
+    /// Takes note of a later state of the register.
+    pub(super) fn learn(&mut self, cx: &mut Ctx<'_, Party>, committed: Committed) {
+        if committed.revision <= self.known.revision {
+            return;
+        }
+        let now = cx.now();
+        let fresh = committed.register.epoch() != self.known.register.epoch();
+        self.known = committed;
+        let register = Arc::clone(&self.known.register);
+        let there = |life: &Life| register.member(*life).is_some();
+        self.seen.retain(|life, _| there(life));
+        self.heard.retain(|life, _| there(life));
+        let first = if flaw!(SilenceFromBeforeTheStart) { Time::ZERO } else { now };
+        for (life, member) in register.members() {
+            self.heard.entry(life).or_insert(now);
+            let (beat, when) = self.seen.entry(life).or_insert((member.beat, first));
+            if *beat != member.beat {
+                (*beat, *when) = (member.beat, now);
+            }
+        }
+        if fresh {
+            (self.change, self.overdue) = (None, None);
+        }
+        if let Stage::Leaving(life, _) = self.stage
+            && !register.goes_on(life)
+        {
+            self.stage = Stage::Outside;
+            cx.emit(Event::Left);
+        }
+        let Stage::Living(mine) = self.stage else { return };
+        if !register.goes_on(mine) {
+            return self.end(cx, mine);
+        }
+        if register.view().contains(&mine) && self.view != Some(register.epoch()) {
+            self.install(cx, mine, &register);
+        }
+        self.consider(cx);
+    }
+
+    fn install(&mut self, cx: &mut Ctx<'_, Party>, life: Life, register: &Register) {
+        let (epoch, members) = (register.epoch(), Vec::from(register.view()));
+        cx.trace("install", &[("epoch", epoch.0), ("members", members.len() as u64)]);
+        self.view = Some(epoch);
+        self.stopped = None;
+        cx.emit(Event::Installed { epoch, life, members });
+        self.preside(cx);
+    }
+
+    /// Presides, if this is the most senior member and its lease allows it.
+    fn preside(&mut self, cx: &mut Ctx<'_, Party>) {
+        let register = &self.known.register;
+        let first = register.view().first().copied();
+        let current = self.view == Some(register.epoch()) && self.stopped.is_none();
+        if self.presides.is_some() || !current || first != self.life() {
+            return;
+        }
+        let Some(until) = self.lease.until(cx.now()) else { return };
+        let epoch = register.epoch();
+        cx.trace("preside", &[("epoch", epoch.0)]);
+        self.presides = Some(epoch);
+        cx.emit(Event::Presides { epoch, until });
+    }
+}
+
+/// The number under which a life is asked for. Answers to an earlier start of the process may still be
+/// under way.
+const fn asked_as(Nonce(nonce): Nonce) -> u64 {
+    nonce as u64
+}
