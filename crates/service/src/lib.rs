@@ -8,6 +8,7 @@ extern crate alloc;
 
 #[macro_use]
 mod flaw;
+pub mod founding;
 pub mod lease;
 mod register;
 pub mod seat;
