@@ -63,6 +63,11 @@ impl Lease {
         self.numbers
     }
 
+    /// The number of the next renewal.
+    pub(crate) const fn next(&self) -> u64 {
+        self.numbers + 1
+    }
+
     /// The longest lease that it acts on, or will if an answer comes in.
     ///
     /// If leases become shorter, one that was granted before lasts longer than a later one. The others

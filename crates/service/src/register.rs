@@ -14,6 +14,7 @@
 //! | [`Leave`](Order::Leave) | seated or waiting | the life is over by its own word |
 //! | [`Host`](Order::Host) | seated, and neither left, barred nor doomed | no evidence of its death counts |
 //! | [`Decide`](Order::Decide) | in its epoch, and everybody missing has a ground | the next view |
+//! | [`Forgive`](Order::Forgive) | – | the strikes against a name are forgotten |
 //! | [`Set`](Order::Set) | – | settings for renewals from now on |
 //!
 //! Everything else is refused, and changes nothing. Nothing of past lives is kept: who is neither seated
@@ -106,6 +107,8 @@ pub struct Member {
     pub lease: Span,
     /// Whom it does not reach, as it said last.
     pub unreachable: BTreeSet<Life>,
+    /// Whose place refuses connections, as it said last, and the beat that it knew then.
+    pub refused: BTreeMap<Life, Beat>,
     /// Does it act for processes that outlive it?
     pub hosts: bool,
     /// Why it gets no more beats, if it gets none.
@@ -156,6 +159,8 @@ pub struct Renewal {
     pub relied_on: Span,
     /// Whom it does not reach.
     pub unreachable: BTreeSet<Life>,
+    /// Whose place refuses connections, and the beat that was known then.
+    pub refused: BTreeMap<Life, Beat>,
 }
 
 /// A member of the view that is missing from the next one, and why that may be.
@@ -240,6 +245,8 @@ pub enum Order {
         /// Who is not any more, and why.
         gone: Vec<Gone>,
     },
+    /// This name has behaved for long enough: what was held against it is forgotten.
+    Forgive(String),
     /// What all go by from now on.
     Set(Settings),
 }
@@ -306,6 +313,12 @@ impl fmt::Display for Refused {
     }
 }
 
+/// More strikes make no difference: a pause doubles with each from one lease to 64.
+pub(crate) const STRIKES_MAX: u32 = 7;
+
+/// Strikes against so many names are kept.
+const NAMES_MAX: usize = 1024;
+
 /// The record that durable consensus keeps.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -319,6 +332,8 @@ pub struct Register {
     members: BTreeMap<Life, Member>,
     next_life: Life,
     settings: Settings,
+    /// How often a life of each name was doomed, if it was.
+    strikes: BTreeMap<String, u32>,
 }
 
 impl Register {
@@ -333,6 +348,7 @@ impl Register {
             members: BTreeMap::new(),
             next_life: Life(from),
             settings,
+            strikes: BTreeMap::new(),
         }
     }
 
@@ -357,6 +373,17 @@ impl Register {
     /// Everybody who is seated or waits.
     pub fn members(&self) -> impl Iterator<Item = (Life, &Member)> {
         self.members.iter().map(|(life, member)| (*life, member))
+    }
+
+    /// How often a life of this name was doomed, since that was forgiven last.
+    #[must_use]
+    pub fn strikes(&self, name: &str) -> u32 {
+        self.strikes.get(name).copied().unwrap_or(0)
+    }
+
+    /// The names that something is held against.
+    pub fn struck(&self) -> impl Iterator<Item = &str> {
+        self.strikes.keys().map(String::as_str)
     }
 
     /// What all go by.
@@ -391,6 +418,16 @@ impl Register {
         says(one, other) || says(other, one)
     }
 
+    /// Do lives say of each other what they did not say in that state?
+    #[must_use]
+    pub fn says_other_than(&self, other: &Self) -> bool {
+        let said = |register: &Self, life| {
+            let member = register.members.get(&life);
+            member.map(|member| (member.unreachable.clone(), member.refused.clone()))
+        };
+        self.members.keys().any(|life| said(self, *life) != said(other, *life))
+    }
+
     /// Is a bar open: is somebody barred and not doomed yet?
     #[must_use]
     pub fn bar_is_open(&self) -> bool {
@@ -413,6 +450,10 @@ impl Register {
             Order::Doom { life, beat } => self.doom(*life, *beat),
             Order::Leave(life) => self.leave(*life),
             Order::Host(life, host) => self.host(*life, *host),
+            Order::Forgive(name) => {
+                self.strikes.remove(name);
+                Ok(())
+            }
             Order::Set(settings) => {
                 self.settings = *settings;
                 Ok(())
@@ -435,6 +476,7 @@ impl Register {
             beat: Beat(0),
             lease: self.settings.lease,
             unreachable: BTreeSet::new(),
+            refused: BTreeMap::new(),
             hosts: false,
             ended: None,
         };
@@ -451,6 +493,7 @@ impl Register {
             member.beat.0 += 1;
             member.lease = lease.max(renewal.relied_on);
             member.unreachable.clone_from(&renewal.unreachable);
+            member.refused.clone_from(&renewal.refused);
             match member.standing {
                 Standing::Waiting => Renewed::Waiting,
                 Standing::Seated => Renewed::Beat(member.beat, lease),
@@ -482,6 +525,11 @@ impl Register {
         }
         if member.beat != beat && !flaw!(DoomWithoutCompare) {
             return Err(Refused::Beat(life, member.beat));
+        }
+        // A name that nobody admits again is not kept for ever.
+        if self.strikes.len() < NAMES_MAX {
+            let strikes = self.strikes.entry(member.name.clone()).or_default();
+            *strikes = (*strikes + 1).min(STRIKES_MAX);
         }
         self.end(life, Ended::Doomed);
         Ok(())

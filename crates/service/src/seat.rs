@@ -39,12 +39,15 @@ pub struct Config {
     pub names: Arc<[String]>,
     /// Where orders go.
     pub authority: NodeId,
-    /// How often a seat looks around. Much less than the lease.
+    /// How often a seat looks around, or more often if leases are short.
     pub tick: Span,
     /// How long a lease is at first.
     pub settings: Settings,
     /// Does a process that holds the data of another one prove that it is dead?
     pub evidence: bool,
+    /// Does the operator vouch that a place refuses connections only if nobody is there: that no
+    /// firewall, proxy or moved address can refuse for who is alive?
+    pub trust_refusal: bool,
 }
 
 impl Config {
@@ -57,6 +60,7 @@ impl Config {
             tick: Span(lease.0 / 10),
             settings: Settings { lease },
             evidence: true,
+            trust_refusal: false,
         }
     }
 

@@ -14,7 +14,8 @@ use super::words::{Event, Msg};
 use super::{Party, Seat};
 use crate::lease::{silence, since};
 use crate::register::{
-    Epoch, Gone, Ground, Member, Order, Process, ProposalId, Refused, Register, Standing,
+    Epoch, Gone, Ground, Member, Order, Process, ProposalId, Refused, Register, STRIKES_MAX,
+    Standing,
 };
 
 /// A change that is led.
@@ -84,7 +85,22 @@ impl Seat {
         let mut later = register.members().filter(|(other, _)| *other > life);
         let followed = later.any(|(_, other)| follows(&other.process, &member.process));
         let evident = self.exited.contains(&member.process.start()) || followed;
-        self.config.evidence && evident && !member.hosts
+        let evident = (self.config.evidence && evident) || self.is_refused(register, life, member);
+        evident && !member.hosts
+    }
+
+    /// Do at least two, and most of the other members, say that its place has refused connections since
+    /// its last beat? One alone may be behind a firewall that says so.
+    fn is_refused(&self, register: &Register, life: Life, member: &Member) -> bool {
+        let others = register.view().iter().filter(|other| **other != life);
+        let others: Vec<&Member> = others.filter_map(|other| register.member(*other)).collect();
+        let says = |other: &&&Member| other.refused.get(&life) == Some(&member.beat);
+        let count = others.iter().filter(says).count();
+        let enough = match flaw!(RefusalTrustedAlone) {
+            true => count >= 1,
+            false => count >= 2 && 2 * count > others.len(),
+        };
+        self.config.trust_refusal && enough
     }
 
     /// Why a life may be missing from the next view, if it may.
@@ -111,6 +127,7 @@ impl Seat {
     }
 
     fn lead(&mut self, cx: &mut Ctx<'_, Party>, mine: Life, register: &Register) {
+        self.forgive(cx, register);
         let view = register.view();
         let staying: Vec<Life> =
             view.iter().copied().filter(|life| self.goes_on(register, *life)).collect();
@@ -146,11 +163,35 @@ impl Seat {
             let heard = life == mine || (member.beat.0 > 0 && !unreachable.contains(&life));
             let others = staying.iter().chain(&newcomers);
             let reached = others.clone().all(|other| !register.are_apart(life, *other));
-            if waits && heard && reached {
+            let in_time = staying.is_empty() || self.has_paused(now, register, life, member);
+            if waits && heard && reached && in_time {
                 newcomers.push(life);
             }
         }
         newcomers
+    }
+
+    /// Has whoever comes back after it was doomed stayed away for long enough? It keeps all others
+    /// waiting each time that it is lost.
+    fn has_paused(&self, now: Time, register: &Register, life: Life, member: &Member) -> bool {
+        let strikes = register.strikes(&member.name);
+        let Some(doublings) = strikes.checked_sub(1) else { return true };
+        let pause = self.length().times(1 << doublings);
+        let waits = self.here.get(&(life, Standing::Waiting));
+        waits.is_some_and(|seen| since(*seen, now) >= pause)
+    }
+
+    /// Forgives whoever has sat for as long as the longest pause.
+    fn forgive(&self, cx: &mut Ctx<'_, Party>, register: &Register) {
+        let long = self.length().times(1 << (STRIKES_MAX - 1));
+        for name in register.struck() {
+            let sits = |life: &&Life| register.member(**life).is_some_and(|it| it.name == name);
+            let Some(life) = register.view().iter().find(sits) else { continue };
+            let seen = self.here.get(&(*life, Standing::Seated));
+            if seen.is_some_and(|seen| since(*seen, cx.now()) >= long) {
+                self.order(cx, Order::Forgive(name.into()));
+            }
+        }
     }
 
     fn begin(
@@ -178,7 +219,7 @@ impl Seat {
         let Some(mut change) = self.change.take() else { return };
         if change.phase == Phase::Asking {
             // Whoever wants to come in and does not answer waits for the next change.
-            let patience = self.config.tick.times(2);
+            let patience = self.tick().times(2);
             let silent = since(change.since, now) >= patience;
             if change.owing.iter().all(|life| silent && change.joining.contains(life)) {
                 let Change { joining, owing, .. } = &mut change;
@@ -232,17 +273,16 @@ impl Seat {
         }
     }
 
-    /// A coordinator that renews and does not make a change that is due is barred by the others.
+    /// A coordinator that renews and does not make a change that is due is barred by the others. Where a
+    /// bar is open the change has to wait, and whoever leads next has all the time again.
     fn mind_the_coordinator(&mut self, cx: &mut Ctx<'_, Party>, register: &Register) {
         let due = register.view().iter().any(|life| register.ground(*life).is_some());
-        if !due {
-            self.overdue = None;
-            return;
-        }
-        let begun = *self.overdue.get_or_insert(cx.now());
+        let coordinator = self.coordinator(register).filter(|_| due && !register.bar_is_open());
+        let Some(coordinator) = coordinator else { return self.overdue = None };
+        let overdue = self.overdue.filter(|(owing, _)| *owing == coordinator);
+        let (_, begun) = *self.overdue.insert(overdue.unwrap_or((coordinator, cx.now())));
         let patience = silence(self.length()).times(2);
-        let Some(coordinator) = self.coordinator(register) else { return };
-        if since(begun, cx.now()) >= patience && !register.bar_is_open() {
+        if since(begun, cx.now()) >= patience {
             cx.trace("bar the coordinator", &[("life", coordinator.0)]);
             let lives = BTreeSet::from([coordinator]);
             self.order(cx, Order::Bar { after: register.epoch(), lives });

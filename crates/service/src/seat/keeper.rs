@@ -37,6 +37,9 @@ impl Keeper {
         let news = register != *before.register;
         let epoch = register.epoch();
         let decided = epoch != before.register.epoch();
+        // Beats alone are no news: everybody sees them with the answers to its own renewals.
+        let renewed = matches!(answer, Answer::Renewed(_));
+        let quiet = renewed && !register.says_other_than(&before.register);
         if news {
             if flaw!(AnswerBeforeDisk) {
                 // What was kept is one order behind.
@@ -52,7 +55,6 @@ impl Keeper {
             let members = self.committed.register.view().into();
             cx.emit(Event::Decided { epoch, members });
         }
-        let quiet = matches!(answer, Answer::Renewed(_));
         cx.send(from, Msg::Answer { number, answer, after: self.committed.clone() });
         if news && !quiet {
             let mut others = self.seats.clone();

@@ -11,7 +11,7 @@ use quorate_core::{Ctx, Life, Time};
 
 use super::words::Msg;
 use super::{Party, Seat};
-use crate::lease::{beat, silence, since};
+use crate::lease::{beat, since, usable};
 use crate::register::{Order, Register};
 
 impl Seat {
@@ -22,6 +22,12 @@ impl Seat {
         for node in lives.filter_map(|life| self.node_of(life)) {
             cx.send(node, Msg::Ping { by: mine, change: None });
         }
+    }
+
+    /// A life was heard: whatever refused a connection, it was not for want of it.
+    pub(super) fn hear(&mut self, now: Time, life: Life) {
+        self.heard.insert(life, now);
+        self.refused.remove(&life);
     }
 
     /// Whom it has not heard for some time.
@@ -49,7 +55,7 @@ impl Seat {
         }
         self.broken.retain(|pair, _| broken.contains(pair));
         broken.iter().for_each(|pair| _ = self.broken.entry(*pair).or_insert(now));
-        let patience = silence(self.length());
+        let patience = usable(self.length());
         let lasting: Vec<(Life, Life)> = self
             .broken
             .iter()

@@ -13,7 +13,8 @@ use super::words::{Command, Committed, Event, Msg, Revision, Timer};
 use super::{Config, Party, start_of};
 use crate::lease::{self, Lease, since};
 use crate::register::{
-    Answer, Beat, Epoch, Nonce, Order, Process, Register, Renewal, Renewed, Settings, Start,
+    Answer, Beat, Epoch, Nonce, Order, Process, Register, Renewal, Renewed, Settings, Standing,
+    Start,
 };
 
 /// A process that may be a member.
@@ -37,18 +38,33 @@ pub struct Seat {
     pub(super) stopped: Option<Time>,
     /// The last beat of each life that was seen here, and when.
     pub(super) seen: BTreeMap<Life, (Beat, Time)>,
+    /// When each life was seen first as one that waits, or as one that sits.
+    pub(super) here: BTreeMap<(Life, Standing), Time>,
     /// When each life was heard last, or seen first.
     pub(super) heard: BTreeMap<Life, Time>,
     /// Pairs that do not reach each other, by the word of one of them, and since when it is known.
     pub(super) broken: BTreeMap<(Life, Life), Time>,
     /// Starts of processes that are over, by the kernel's word.
     pub(super) exited: BTreeSet<Start>,
+    /// Whose place refuses connections.
+    pub(super) refused: BTreeMap<Life, Refused>,
+    /// Whom it said last that it does not reach.
+    unreachable: BTreeSet<Life>,
     /// The change that it leads.
     pub(super) change: Option<Change>,
     /// Changes that it has led.
     pub(super) changes: u64,
-    /// A change has been due since then, and nobody has made it.
-    pub(super) overdue: Option<Time>,
+    /// A change has been due from this one since then, and it has not made it.
+    pub(super) overdue: Option<(Life, Time)>,
+}
+
+/// A place that refuses connections.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Refused {
+    /// The answer to this renewal, or to a later one, will say what beat that is at.
+    Since(u64),
+    /// It was so when this was the last beat.
+    At(Beat),
 }
 
 /// What a process is on its way to.
@@ -83,9 +99,12 @@ impl Seat {
             view: None,
             stopped: None,
             seen: BTreeMap::new(),
+            here: BTreeMap::new(),
             heard: BTreeMap::new(),
             broken: BTreeMap::new(),
             exited: BTreeSet::new(),
+            refused: BTreeMap::new(),
+            unreachable: BTreeSet::new(),
             change: None,
             changes: 0,
             overdue: None,
@@ -115,6 +134,10 @@ impl Seat {
                 self.exited.insert(start);
                 self.consider(cx);
             }
+            Command::Refused(life) => {
+                self.refused.insert(life, Refused::Since(self.lease.next()));
+                self.renew(cx);
+            }
             Command::Set(settings) => self.order(cx, Order::Set(settings)),
         }
         Ok(())
@@ -126,13 +149,13 @@ impl Seat {
             Msg::Answer { number, answer, after } => self.on_answer(cx, number, answer, after),
             Msg::Changed(committed) => self.learn(cx, committed),
             Msg::Ping { by, change } => {
-                self.heard.insert(by, cx.now());
+                self.hear(cx.now(), by);
                 if let Stage::Living(life) = self.stage {
                     cx.send(from, Msg::Pong { by: life, change });
                 }
             }
             Msg::Pong { by, change } => {
-                self.heard.insert(by, cx.now());
+                self.hear(cx.now(), by);
                 self.on_pong(cx, by, change);
             }
             Msg::Flush { epoch, change } => self.on_flush(cx, from, epoch, change),
@@ -160,6 +183,10 @@ impl Seat {
                     }
                     Stage::Living(_) => {
                         self.ping(cx);
+                        // Who is not reached any more, or again, is told at once.
+                        if self.unreachable(cx.now()) != self.unreachable {
+                            self.renew(cx);
+                        }
                         self.consider(cx);
                     }
                     Stage::Outside | Stage::Ending(_) | Stage::Retiring(..) => {}
@@ -170,13 +197,25 @@ impl Seat {
     }
 
     fn tick_later(&self, cx: &mut Ctx<'_, Party>) {
-        cx.set_timer(Timer::Tick, self.config.tick..self.config.tick);
+        let tick = self.tick();
+        cx.set_timer(Timer::Tick, tick..tick);
+    }
+
+    /// How long it is from one look around to the next: several times in what a renewal takes.
+    pub(super) fn tick(&self) -> Span {
+        self.config.tick.min(Span(self.length().0 / 10))
     }
 
     /// Is it a member, or on its way to be one?
     #[must_use]
     pub const fn wants_to_sit(&self) -> bool {
         matches!(self.stage, Stage::Asking(_) | Stage::Living(_) | Stage::Ending(_))
+    }
+
+    /// How often a life of this name was doomed, as far as is known here.
+    #[must_use]
+    pub fn strikes(&self) -> u32 {
+        self.known.register.strikes(&self.config.names[self.me.index()])
     }
 
     /// The lease that is given now.
@@ -238,7 +277,10 @@ impl Seat {
                 self.learn(cx, after);
                 return self.renew(cx);
             }
-            (Answer::Renewed(renewed), _) => self.on_renewed(cx, &renewed),
+            (Answer::Renewed(renewed), _) => {
+                self.on_renewed(cx, &renewed);
+                self.date_refusals(cx, &renewed, &after.register);
+            }
             (Answer::Refused(refused), _) => {
                 cx.trace("refused", &[]);
                 self.on_refused(refused);
@@ -256,7 +298,13 @@ impl Seat {
         let relied_on = self.lease.relied_on(now);
         let number = self.lease.begin(now, wanted);
         let unreachable = self.unreachable(now);
-        let renewal = Renewal { life, number, wanted, relied_on, unreachable };
+        self.unreachable.clone_from(&unreachable);
+        let refused = self.refused.iter().filter_map(|(life, refused)| match refused {
+            Refused::At(beat) => Some((*life, *beat)),
+            Refused::Since(_) => None,
+        });
+        let refused = refused.collect();
+        let renewal = Renewal { life, number, wanted, relied_on, unreachable, refused };
         self.order(cx, Order::Renew(vec![renewal]));
         let pause = lease::beat(self.length());
         cx.set_timer(Timer::Renew, pause..pause);
@@ -270,6 +318,32 @@ impl Seat {
                 Renewed::Waiting => {}
                 Renewed::Out => return self.end(cx, mine),
             }
+        }
+    }
+
+    /// What beat a refusal is at, is known when a renewal that was begun after it is answered. If the
+    /// life it is about renews after that, it was not its.
+    fn date_refusals(
+        &mut self,
+        cx: &mut Ctx<'_, Party>,
+        renewed: &[(Life, u64, Renewed)],
+        register: &Register,
+    ) {
+        let mine = self.life();
+        let of_mine = renewed.iter().filter(|(life, ..)| Some(*life) == mine);
+        let Some(answered) = of_mine.map(|(_, number, _)| *number).max() else { return };
+        let mut news = false;
+        for (life, refused) in &mut self.refused {
+            if let Refused::Since(asked) = *refused
+                && answered >= asked
+                && let Some(member) = register.member(*life)
+            {
+                *refused = Refused::At(member.beat);
+                news = true;
+            }
+        }
+        if news {
+            self.renew(cx);
         }
     }
 
@@ -366,9 +440,14 @@ impl Seat {
         let there = |life: &Life| register.member(*life).is_some();
         self.seen.retain(|life, _| there(life));
         self.heard.retain(|life, _| there(life));
+        self.refused.retain(|life, _| there(life));
+        self.here.retain(|(life, standing), _| {
+            register.member(*life).is_some_and(|member| member.standing == *standing)
+        });
         let first = if flaw!(SilenceFromBeforeTheStart) { Time::ZERO } else { now };
         for (life, member) in register.members() {
             self.heard.entry(life).or_insert(now);
+            self.here.entry((life, member.standing)).or_insert(now);
             let (beat, when) = self.seen.entry(life).or_insert((member.beat, first));
             if *beat != member.beat {
                 (*beat, *when) = (member.beat, now);

@@ -1,6 +1,7 @@
 //! Seats under random faults, judged by what they promise; and the mistakes that the judge must find.
 
 mod judge;
+mod scenes;
 mod schedule;
 
 use std::string::String;
@@ -70,6 +71,7 @@ found! {
     a_doom_that_does_not_compare_is_found: "DoomWithoutCompare";
     silence_from_before_the_own_start_is_found: "SilenceFromBeforeTheStart";
     an_answer_before_the_disk_is_found: "AnswerBeforeDisk";
+    a_refusal_that_one_alone_reports_is_found: "RefusalTrustedAlone";
     an_unknown_outcome_taken_for_no_is_found: "UnknownIsNo";
     marked_lost_taken_for_over_is_found: "MarkedLostIsOver";
     a_rejoin_as_its_own_evidence_is_found: "RejoinIsEvidence";

@@ -98,6 +98,8 @@ pub enum Command {
     Leave,
     /// The kernel says that this start of a process is over.
     Exited(Start),
+    /// A session with this life broke without a word, and its place has refused two connections since.
+    Refused(Life),
     /// Let all go by this from now on.
     Set(Settings),
 }

@@ -29,7 +29,8 @@ pub(super) struct Judge<'a> {
     /// Until when each node may act as the one that presides, by its own clock.
     guards: BTreeMap<NodeId, Time>,
     pub(super) broken: Option<String>,
-    pub(super) presided: u32,
+    /// When each view was decided, and how many were in it.
+    pub(super) history: Vec<(Time, usize)>,
 }
 
 impl<'a> Judge<'a> {
@@ -42,7 +43,7 @@ impl<'a> Judge<'a> {
             over: BTreeSet::new(),
             guards: BTreeMap::new(),
             broken: None,
-            presided: 0,
+            history: Vec::new(),
         }
     }
 
@@ -64,6 +65,7 @@ impl<'a> Judge<'a> {
             self.over.extend(former.iter().filter(|life| !members.contains(life)));
         }
         self.decided.insert(epoch, members.into());
+        self.history.push((now, members.len()));
     }
 
     fn on_presides(&mut self, now: Time, at: NodeId, epoch: Option<Epoch>, until: Time) {
@@ -84,14 +86,19 @@ impl<'a> Judge<'a> {
             if mine.is_some_and(|life| self.over.contains(&life)) {
                 self.object(now, format!("V2: life {mine:?} is over, and presides"));
             }
-            self.presided += 1;
         }
         let guard = self.guards.entry(at).or_insert(until);
         *guard = (*guard).max(until);
     }
 
-    /// Do all of these sit in the last view that was decided, nobody else, and does one preside?
-    pub(super) fn settled(&self, now: Time, all: &BTreeSet<NodeId>) -> Result<(), String> {
+    /// Do all of these sit in the last view that was decided, with no more than so many, and does one
+    /// preside?
+    pub(super) fn settled(
+        &self,
+        now: Time,
+        most: usize,
+        all: &BTreeSet<NodeId>,
+    ) -> Result<(), String> {
         // Whoever left last leaves a view behind that nobody is there to end.
         if all.is_empty() {
             return Ok(());
@@ -108,7 +115,7 @@ impl<'a> Judge<'a> {
             }
         }
         let presides = self.guards.iter().any(|(at, until)| self.faults.clock(*at, now) < *until);
-        if members.len() != all.len() || !presides {
+        if members.len() > most || !presides {
             return Err(format!("{members:?} sit, {all:?} should; presided over: {presides}"));
         }
         Ok(())

@@ -23,27 +23,28 @@ const CALM: u64 = 1_600;
 /// What happens to a cluster. Times are in units; a lease is 100 at first.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
-    members: usize,
-    seed: u64,
-    evidence: bool,
-    network: Network,
-    faults: Faults,
-    users: Users,
+    pub(super) members: usize,
+    pub(super) seed: u64,
+    pub(super) evidence: bool,
+    pub(super) trust_refusal: bool,
+    pub(super) network: Network,
+    pub(super) faults: Faults,
+    pub(super) users: Users,
     /// When all faults are over.
-    healed: u64,
+    pub(super) healed: u64,
 }
 
 /// What users do, and whom they tell of the end of a process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Users {
-    plans: Vec<Vec<(u64, Command)>>,
+pub(super) struct Users {
+    pub(super) plans: Vec<Vec<(u64, Command)>>,
     done: Vec<usize>,
     /// Of each node, the life that it is in.
     lives: Vec<Life>,
     /// What the kernel has to tell each node.
     reports: Vec<Vec<Command>>,
     /// Who tells: the kernel of nodes with this number or a smaller one.
-    witnesses: usize,
+    pub(super) witnesses: usize,
 }
 
 impl Workload<Command, Event> for Users {
@@ -182,6 +183,13 @@ impl Dice {
                 }
             }
         }
+        if self.draw.chance(0.3) {
+            // A firewall refuses for somebody who is alive.
+            let (at, life) = (self.draw.below(self.healed), Life(1 + self.draw.below(12)));
+            let plan = &mut plans[self.draw.below(self.members as u64) as usize];
+            plan.push((at, Command::Refused(life)));
+            plan.sort_by_key(|(at, _)| *at);
+        }
         if self.draw.chance(0.2) {
             // Where messages are lost or take long, nobody keeps a short lease.
             let good = network.loss < 0.1 && network.latency.mean() <= Span::units(2);
@@ -208,13 +216,50 @@ impl Schedule {
         let mut dice = Dice { draw, members, healed };
         let (faults, network) = (dice.faults(), dice.network());
         let users = dice.users(&network);
-        let evidence = dice.draw.chance(0.7);
-        Self { members, seed, evidence, network, faults, users, healed }
+        let (evidence, trust_refusal) = (dice.draw.chance(0.7), dice.draw.chance(0.5));
+        Self { members, seed, evidence, trust_refusal, network, faults, users, healed }
+    }
+
+    /// Three members and nothing that happens to them.
+    pub(super) fn quiet() -> Self {
+        let members = 3;
+        let users = Users {
+            plans: std::vec![Vec::new(); members],
+            done: std::vec![0; members],
+            lives: std::vec![Life::FIRST; members],
+            reports: std::vec![Vec::new(); members],
+            witnesses: 0,
+        };
+        Self {
+            members,
+            seed: 1,
+            evidence: true,
+            trust_refusal: false,
+            network: Network::default(),
+            faults: Faults::default(),
+            users,
+            healed: 1_000,
+        }
     }
 
     /// What it breaks, if anything.
     pub(super) fn run(&self, write: Option<&mut dyn FnMut(Record)>) -> Option<String> {
-        let config = Config { evidence: self.evidence, ..Config::of(self.members, LEASE) };
+        self.judged(write).0
+    }
+
+    /// When views of how many were decided; nothing may be broken.
+    pub(super) fn history(&self) -> Vec<(Time, usize)> {
+        let (broken, history) = self.judged(None);
+        assert_eq!(broken, None);
+        history
+    }
+
+    fn judged(
+        &self,
+        write: Option<&mut dyn FnMut(Record)>,
+    ) -> (Option<String>, Vec<(Time, usize)>) {
+        let Self { evidence, trust_refusal, .. } = *self;
+        let config = Config { evidence, trust_refusal, ..Config::of(self.members, LEASE) };
         let config = Arc::new(config);
         let topology = Topology::complete(self.members + 1);
         let mut system =
@@ -234,18 +279,25 @@ impl Schedule {
         for calm in (0..=CALM).step_by(50) {
             let until = Time::ZERO + Span::units(self.healed + calm);
             world.run(u64::MAX, until);
-            if let Some(broken) = &world.observer().broken {
-                return Some(broken.clone());
+            let Judge { broken, history, .. } = world.observer();
+            if broken.is_some() {
+                return (broken.clone(), history.clone());
             }
             if calm > CALM / 2 && well.is_err() {
-                well = world.observer().settled(until, &self.at_the_end(&world));
+                let (most, all) = self.at_the_end(&world);
+                well = world.observer().settled(until, most, &all);
             }
         }
-        well.err().map(|text| std::format!("liveness: {text}"))
+        let broken = well.err().map(|text| std::format!("liveness: {text}"));
+        (broken, world.observer().history.clone())
     }
 
-    /// Who is up at the end, and wants to be a member.
-    fn at_the_end(&self, world: &World<'_, Own<Party>, Users, Judge<'_>>) -> BTreeSet<NodeId> {
+    /// How many are up at the end and want to be members; and who of these must be one by then. Who was
+    /// doomed twice or more may still have to wait.
+    fn at_the_end(
+        &self,
+        world: &World<'_, Own<Party>, Users, Judge<'_>>,
+    ) -> (usize, BTreeSet<NodeId>) {
         let up = |node: &NodeId| {
             let of = |at: Option<Time>| at.unwrap_or(Time::ZERO);
             let crashes = self.faults.crashes.iter().filter(|crash| crash.node == *node);
@@ -258,6 +310,11 @@ impl Schedule {
             Party::Seat(seat) => seat.wants_to_sit(),
             Party::Keeper(_) => false,
         };
-        NodeId::first(self.members).filter(up).filter(wants).collect()
+        let waits = |node: &NodeId| match world.node(*node) {
+            Party::Seat(seat) => seat.strikes() >= 2,
+            Party::Keeper(_) => false,
+        };
+        let wanting = NodeId::first(self.members).filter(up).filter(wants);
+        (wanting.clone().count(), wanting.filter(|node| !waits(node)).collect())
     }
 }
