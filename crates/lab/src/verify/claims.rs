@@ -273,7 +273,7 @@ impl Judged for Group {
             group::Event::Installed { members, .. } | group::Event::Transitional { members } => {
                 members.to_vec()
             }
-            group::Event::Left | group::Event::Excluded => Vec::new(),
+            group::Event::Joined | group::Event::Left | group::Event::Excluded => Vec::new(),
         }
     }
 
@@ -311,7 +311,8 @@ impl Judged for Group {
         }
         let monitor = |order| {
             let (atomic, live) = (claimed_or_silent("atomicity"), claimed_or_silent("liveness"));
-            let promise = group::Promise { order, atomic, views, live };
+            let newcomers = group::Newcomers::Known;
+            let promise = group::Promise { order, atomic, views, live, newcomers };
             group::Delivery::new(nodes, &members, promise)
         };
         let mut oracles = Oracles::of(monitor(orders[0]));
