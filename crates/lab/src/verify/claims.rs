@@ -173,7 +173,9 @@ impl Judged for Mutex {
 
     fn named(event: &mutex::Event) -> Vec<NodeId> {
         match event {
-            mutex::Event::Granted(stamp) => stamp.iter().map(|stamp| stamp.node).collect(),
+            mutex::Event::Granted(stamp) | mutex::Event::Entered(_, stamp) => {
+                stamp.iter().map(|stamp| stamp.node).collect()
+            }
             mutex::Event::Fenced(_) | mutex::Event::Lost => Vec::new(),
         }
     }
