@@ -107,6 +107,7 @@ pub const FLAWS: &[Flaw] = &[
     Flaw { algorithm: "group/ack-multicast", name: "ConfirmOnce", answer: "A message that comes twice is not confirmed again." },
     Flaw { algorithm: "group/ack-multicast", name: "StableAtFirstAck", answer: "A message is forgotten when the first one has confirmed it." },
     Flaw { algorithm: "group/nack-multicast", name: "DeafToHeartbeats", answer: "Nobody listens to heartbeats, so that a lost last message goes unnoticed." },
+    Flaw { algorithm: "group/ack-multicast", name: "ForgetNewcomers", answer: "Who joins is welcomed, and nothing is sent to it." },
     Flaw { algorithm: "group/nack-multicast", name: "DeliverEarly", answer: "A message is delivered though one before it is missing." },
     Flaw { algorithm: "group/nack-multicast", name: "AskOnce", answer: "A lost message is asked for only once." },
     Flaw { algorithm: "group/srm", name: "NoSecondRequest", answer: "A lost message is asked for only once." },

@@ -11,6 +11,7 @@ pub mod nack_multicast;
 pub mod sequencer;
 mod setup;
 pub mod srm;
+mod standing;
 mod stream;
 #[cfg(test)]
 mod testing;
@@ -64,14 +65,40 @@ pub struct Promise {
     pub views: Views,
     /// What a working member sends, all working members deliver in the end.
     pub live: bool,
+    /// What those are owed who join later.
+    pub newcomers: Newcomers,
 }
 
 impl Promise {
     /// Everything is delivered in this order, to all of a group that never changes.
     #[must_use]
     pub const fn always(order: Order) -> Self {
-        Self { order: Ordering::Always(order), atomic: true, views: Views::None, live: true }
+        Self {
+            order: Ordering::Always(order),
+            atomic: true,
+            views: Views::None,
+            live: true,
+            newcomers: Newcomers::None,
+        }
     }
+
+    /// As promised, of a group that nodes join and leave.
+    #[must_use]
+    pub const fn with(self, newcomers: Newcomers) -> Self {
+        Self { newcomers, ..self }
+    }
+}
+
+/// What those are owed who join a group later. Who leaves is owed nothing any more.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Newcomers {
+    /// Nobody joins, and nobody leaves.
+    None,
+    /// What is sent after they were told that they are members.
+    Known,
+    /// Of that, what follows the first message of its sender that they deliver: nobody needs to know
+    /// that they are there.
+    Listening,
 }
 
 /// How members agree on who they are. Messages stay within views, where there are any.

@@ -6,7 +6,7 @@
 //! somebody in common ([`majority`], [`maekawa`], [`sanders`], [`cao_singhal`]). *Token*: whoever has
 //! it may enter; it moves by itself, in a ring ([`token_ring`]), or when asked for, to whoever asks
 //! ([`suzuki_kasami`], [`singhal`]) or along a tree ([`raymond`], [`naimi_trehel`]). [`in_views`] runs
-//! any of them in a group whose members come and go.
+//! any of them in a group whose members come and go, [`regions`] several of them side by side.
 
 mod asker;
 pub mod cao_singhal;
@@ -23,6 +23,7 @@ mod phase;
 #[cfg(test)]
 mod quorum_fixtures;
 pub mod raymond;
+pub mod regions;
 pub mod ricart_agrawala;
 pub mod ricart_agrawala_acked;
 pub mod sanders;
@@ -49,6 +50,7 @@ pub use majority::Majority;
 pub use monitor::Exclusion;
 pub use naimi_trehel::NaimiTrehel;
 pub use raymond::Raymond;
+pub use regions::Regions;
 pub use ricart_agrawala::RicartAgrawala;
 pub use ricart_agrawala_acked::RicartAgrawalaAcked;
 pub use sanders::Sanders;
@@ -57,7 +59,7 @@ pub use singhal::Singhal;
 pub use suzuki_kasami::SuzukiKasami;
 pub use token_ring::TokenRing;
 pub use users::{Load, Users};
-pub use words::{Command, Event, Fence};
+pub use words::{Command, Event, Fence, Region};
 
 crate::catalogue::catalogue! { Mutex:
     Central,
@@ -76,7 +78,7 @@ crate::catalogue::catalogue! { Mutex:
     Singhal,
     NaimiTrehel,
 }
-crate::stack::stack!(Mutex in InViews);
+crate::stack::stack!(Mutex in InViews, Regions);
 
 /// The family of mutual exclusion.
 #[derive(Debug)]

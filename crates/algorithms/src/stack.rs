@@ -15,6 +15,8 @@ pub enum Layer {
     Reliable,
     /// A failure detector, which is heard instead of an engine's.
     Detector(Box<detector::any::Config>),
+    /// So many critical regions side by side, on the network as it is.
+    Regions(u8),
 }
 
 /// Layers that an algorithm cannot run over, in a sentence.
@@ -44,7 +46,7 @@ impl fmt::Display for BadStack {
 impl core::error::Error for BadStack {}
 
 /// The stacks of a family: what its algorithms can run over. The last word names the wrapper that
-/// puts them into views, where the family has one.
+/// puts them into views, and the one that runs several side by side, where the family has them.
 macro_rules! stack {
     ($family:ident) => {
         $crate::sum::sum! {
@@ -87,7 +89,7 @@ macro_rules! stack {
             }
         }
     };
-    ($family:ident in $views:ident) => {
+    ($family:ident in $views:ident $(, $regions:ident)?) => {
         $crate::sum::sum! {
             /// Any algorithm of the family over any layers, chosen when a run begins.
             stack: $family {
@@ -108,6 +110,7 @@ macro_rules! stack {
                     $crate::detector::any::Any,
                     $crate::Reliable<$views<any::Any>>,
                 >),
+                $(Regions($regions<any::Any>),)?
             }
         }
 
@@ -132,6 +135,9 @@ macro_rules! stack {
                     [Views, Reliable, Detector(detector)] => {
                         On::BesideViewsReliable(beside(detector, inner))
                     }
+                    $([$crate::Layer::Regions(count)] => {
+                        On::Regions(<$regions<any::Any>>::over(*count, inner))
+                    })?
                     _ => return Err($crate::BadStack::order()),
                 })
             }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::group::{
-    Command, Event, Group, MessageId, Order, Ordering, Pattern, Promise, Senders, Setup, TotalBy,
-    Views, VirtualSynchrony,
+    Command, Event, Group, MessageId, Newcomers, Order, Ordering, Pattern, Promise, Senders, Setup,
+    TotalBy, VirtualSynchrony,
 };
 use quorate_core::{Algorithm, Fact, NodeId, NodeSet, Solution, Span, Time, Topology, ViewId};
 use quorate_sim::{Observer, Report};
@@ -219,8 +219,11 @@ impl Study for Group {
     fn admit(spec: &Spec, promise: &Promise) -> Result<(), BadInput> {
         let (group, name) = (spec.given_to::<Self>()?, &spec.algorithm);
         for (argument, changes) in [("--join", &group.joins), ("--leave", &group.leaves)] {
-            if !changes.is_empty() && promise.views == Views::None {
-                let reason = format!("the members of {name} are the same from start to end");
+            if !changes.is_empty() && promise.newcomers == Newcomers::None {
+                let reason = format!(
+                    "the members of {name} are the same from start to end: all of them make its \
+                     order, and without views nobody could say where a newcomer begins"
+                );
                 return Err(BadInput::new(argument, reason));
             }
         }
@@ -281,6 +284,7 @@ impl Study for Group {
             Fact::Event(Event::Installed { view, .. }) => {
                 Seen { view: Some(*view), ..Seen::begin(Phase::Member) }
             }
+            Fact::Event(Event::Joined) => Seen::begin(Phase::Member),
             Fact::Event(Event::Left | Event::Excluded) => Seen::change(Change::End),
             Fact::Event(Event::Transitional { .. }) => Seen::word("goes on with some members"),
             Fact::Command(Command::Join) => Seen::word("asks to join"),
@@ -451,6 +455,7 @@ impl Observer<Command, Event> for Traffic {
             Fact::Event(
                 Event::Installed { .. }
                 | Event::Transitional { .. }
+                | Event::Joined
                 | Event::Left
                 | Event::Excluded,
             )
@@ -474,8 +479,8 @@ mod tests {
         let mut given = GroupSpec::default();
         change(&mut given);
         let spec = Spec::new("group/ack-multicast", 5).given(given);
-        let views =
-            Promise { order: Ordering::AsWished, atomic: true, views: Views::Primary, live: true };
+        let open = Promise::always(Order::Fifo).with(Newcomers::Known);
+        let views = Promise { order: Ordering::AsWished, ..open };
         let made = || {
             let setup = Group::setup(&spec, &Topology::complete(5))?;
             Group::admit(&spec, &views)?;
@@ -515,11 +520,30 @@ mod tests {
     }
 
     #[test]
+    fn nodes_join_and_leave_where_no_order_of_all_is_made_without_views() {
+        let admit = |name: &str| {
+            let joins = vec![at(3, 1)];
+            let given = GroupSpec { members: Some(2), joins, ..GroupSpec::default() };
+            let spec = Spec::new(name, 3).given(given);
+            Group::admit(&spec, &promise(&spec).unwrap()).map_err(|bad| bad.to_string())
+        };
+        for name in ["ack-multicast", "nack-multicast", "srm", "virtual-synchrony"] {
+            assert_eq!(admit(&format!("group/{name}")), Ok(()));
+        }
+        for name in ["sequencer", "abcast", "lamport-order", "token-order"] {
+            let refused = admit(&format!("group/{name}")).unwrap_err();
+            let begin =
+                format!("--join: the members of group/{name} are the same from start to end");
+            assert!(refused.starts_with(&begin), "{refused}");
+        }
+    }
+
+    #[test]
     fn an_order_that_is_not_made_is_refused() {
         let admit = |asked, order| {
             let given = GroupSpec { order: Some(asked), ..GroupSpec::default() };
             let spec = Spec::new("group/ack-multicast", 3).given(given);
-            let promise = Promise { order, atomic: true, views: Views::None, live: true };
+            let promise = Promise { order, ..Promise::always(Order::Fifo) };
             Group::admit(&spec, &promise).is_ok()
         };
         let fifo = Ordering::Always(Order::Fifo);

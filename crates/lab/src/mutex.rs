@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::{Command, Event, Load, Mutex, Promise, Quorums, Setup, Users};
-use quorate_core::{Fact, Meta, NodeId, PerNode, Shape, Solution, Span, Time, Topology};
+use quorate_core::{Fact, Meta, NodeId, NodeSet, PerNode, Shape, Solution, Span, Time, Topology};
 use quorate_quorum::Kind;
 use quorate_sim::{Observer, Report};
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,9 @@ pub struct MutexSpec {
     /// judged?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub users_talk: bool,
+    /// How many critical regions there are side by side, if several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regions: Option<u8>,
 }
 
 impl Default for MutexSpec {
@@ -64,6 +67,7 @@ impl Default for MutexSpec {
             coordinator_from: None,
             quorum: None,
             users_talk: false,
+            regions: None,
         }
     }
 }
@@ -155,6 +159,8 @@ fn read_script(text: &str) -> Result<Vec<(u32, Span)>, Unclear> {
     Ok(wishes)
 }
 
+/// The most critical regions side by side.
+const REGIONS_MAX: u8 = 64;
 /// The most nodes among which users write to each other: every sending has a clock of all nodes.
 const TALKING_MAX: usize = 100;
 /// How many latencies nobody wants to enter under light load: everything comes to rest.
@@ -195,6 +201,23 @@ impl Study for Mutex {
             read: |given, text| {
                 given.coordinator_from = Some(text.to_owned());
                 Ok(())
+            },
+        },
+        Argument {
+            about: About::new(
+                "regions",
+                "K",
+                "How many critical regions there are side by side, 2 to 64, each with a coordinator or \
+                 token of its own; which one a node wishes for is drawn by lot [default: one]",
+            ),
+            read: |given, text| match text.parse() {
+                Ok(regions @ 2..=REGIONS_MAX) => {
+                    given.regions = Some(regions);
+                    Ok(())
+                }
+                _ => Err(Unclear::new(format!(
+                    "{text} is not a number of regions from 2 to {REGIONS_MAX}"
+                ))),
             },
         },
         Argument {
@@ -275,8 +298,20 @@ impl Study for Mutex {
         given.coordinator_from.as_deref()
     }
 
+    fn regions(given: &MutexSpec) -> Option<u8> {
+        given.regions
+    }
+
     fn setup(spec: &Spec, topology: &Topology) -> Result<Setup, BadInput> {
         let given = spec.given_to::<Self>()?;
+        if given.regions.is_some() && given.holder.is_some() {
+            let reason = "of several critical regions none has a holder at the start";
+            return Err(BadInput::new("--holder", reason));
+        }
+        if given.regions.is_some() && given.users_talk {
+            let reason = "which of several critical regions a wish is for, no letter could say";
+            return Err(BadInput::new("--users-talk", reason));
+        }
         let mut setup = Setup { delay_max: spec.delay_max(), ..Setup::new(spec.nodes) };
         setup.holder = given.holder.map(|node| spec.node("--holder", node)).transpose()?;
         if let Some(quorum) = &given.quorum {
@@ -320,7 +355,7 @@ impl Study for Mutex {
         Criteria {
             wished: PerNode::new(spec.nodes, |_| None),
             waiting: 0,
-            inside: None,
+            inside: NodeSet::new(),
             left: None,
             first_wish: None,
             last_exit: Time::ZERO,
@@ -334,7 +369,9 @@ impl Study for Mutex {
         match fact {
             Fact::Command(Command::Acquire) => Seen::begin(Phase::Wanting),
             Fact::Command(Command::Release) => Seen::change(Change::Leave),
-            Fact::Event(Event::Granted(_) | Event::Fenced(_)) => Seen::begin(Phase::Inside),
+            Fact::Event(Event::Granted(_) | Event::Entered(..) | Event::Fenced(_)) => {
+                Seen::begin(Phase::Inside)
+            }
             Fact::Event(Event::Lost) => Seen::change(Change::End),
             Fact::Crashed | Fact::Recovered => Seen::default(),
         }
@@ -467,8 +504,8 @@ pub fn promise(spec: &Spec) -> Result<Promise, BadInput> {
 pub struct Criteria {
     wished: PerNode<Option<Time>>,
     waiting: u64,
-    inside: Option<NodeId>,
-    /// When somebody left while others were waiting, until the next one enters.
+    inside: NodeSet,
+    /// When somebody left while others were waiting, until the next one enters; of one region only.
     left: Option<Time>,
     first_wish: Option<Time>,
     last_exit: Time,
@@ -504,17 +541,18 @@ impl Observer<Command, Event> for Criteria {
                 self.wished[at] = Some(now);
                 self.first_wish.get_or_insert(now);
             }
-            Fact::Event(Event::Granted(_) | Event::Fenced(_)) => {
+            Fact::Event(event @ (Event::Granted(_) | Event::Entered(..) | Event::Fenced(_))) => {
                 self.waiting -= 1;
-                self.inside = Some(at);
+                self.inside.insert(at);
                 self.entries += 1;
-                if let Some(left) = self.left.take() {
+                let in_one = !matches!(event, Event::Entered(..));
+                if let Some(left) = self.left.take().filter(|_| in_one) {
                     self.hand_overs.add(now.since(left));
                 }
             }
             Fact::Command(Command::Release) => {
                 self.last_exit = now;
-                self.inside = None;
+                self.inside.remove(at);
                 if let Some(wished) = self.wished[at].take() {
                     self.responses.add(now.since(wished));
                 }
@@ -522,10 +560,11 @@ impl Observer<Command, Event> for Criteria {
             }
             Fact::Event(Event::Lost) => {
                 self.wished[at] = None;
-                self.inside = self.inside.filter(|&inside| inside != at);
+                self.inside.remove(at);
             }
             Fact::Crashed => {
-                let was_waiting = self.wished[at].take().is_some() && self.inside != Some(at);
+                let was_inside = self.inside.remove(at);
+                let was_waiting = self.wished[at].take().is_some() && !was_inside;
                 self.waiting -= u64::from(was_waiting);
             }
             Fact::Recovered => {}
@@ -547,6 +586,57 @@ mod tests {
         let mut spec = Spec::new("mutex/maekawa", 7);
         spec.read("quorum", quorum)?;
         Mutex::setup(&spec, &Topology::complete(7))
+    }
+
+    /// A run of five nodes with this argument of the family.
+    fn run(name: &str, arguments: &[(&str, &str)]) -> Result<Figures, String> {
+        let mut spec = Spec::new(name, 5);
+        for (argument, text) in arguments {
+            spec.read(argument, text).map_err(|bad| bad.to_string())?;
+        }
+        let run = crate::measure::<Mutex>(&spec).map_err(|bad| bad.to_string())?;
+        assert!(run.holds, "{name} {arguments:?}: {:?}", run.report);
+        Ok(run.figures)
+    }
+
+    #[test]
+    fn every_algorithm_guards_several_regions() {
+        for meta in Mutex::CATALOGUE {
+            let figures = run(meta.name, &[("regions", "3")]).unwrap();
+            assert_eq!(figures.entries, 15, "{}", meta.name);
+        }
+    }
+
+    #[test]
+    fn an_entry_costs_the_same_in_one_region_and_in_one_of_several() {
+        for name in ["lamport", "ricart-agrawala", "ricart-agrawala-acked"] {
+            let name = format!("mutex/{name}");
+            let cost = |more: &[(&str, &str)]| {
+                let light = [("load", "light")];
+                run(&name, &[&light[..], more].concat()).unwrap().messages_per_entry
+            };
+            assert_eq!(cost(&[("regions", "4")]), cost(&[]), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_regions_that_make_no_sense_are_refused() {
+        let central = |arguments: &[(&str, &str)]| run("mutex/central", arguments).unwrap_err();
+        for bad in ["0", "1", "65", "-2", "many"] {
+            let text = format!("--regions: {bad} is not a number of regions from 2 to 64");
+            assert_eq!(central(&[("regions", bad)]), text);
+        }
+        let holder = central(&[("regions", "2"), ("holder", "1")]);
+        assert_eq!(holder, "--holder: of several critical regions none has a holder at the start");
+        assert!(central(&[("regions", "2"), ("users-talk", "on")]).starts_with("--users-talk: "));
+        let mut over = Spec::new("mutex/central", 3);
+        over.read("regions", "2").unwrap();
+        over.over = crate::Over::reliable();
+        let refused = crate::measure::<Mutex>(&over).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "--regions: several critical regions run on the bare network, without --over"
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use quorate_algorithms::detector::Detector;
 use quorate_algorithms::election::Election;
 use quorate_algorithms::group::Group;
 use quorate_algorithms::mutex::Mutex;
-use quorate_algorithms::{Catalogued, Maker, Portable, nearest};
+use quorate_algorithms::{Catalogued, Layer, Maker, Portable, nearest};
 use quorate_check::{Plan, Progress, Report as Explored};
 use quorate_core::trace::Record;
 use quorate_core::{
@@ -74,6 +74,11 @@ pub trait Study: Catalogued {
 
     /// The election whose leader is the coordinator.
     fn coordinator_from(_given: &Self::Given) -> Option<&str> {
+        None
+    }
+
+    /// How many instances run side by side, if several.
+    fn regions(_given: &Self::Given) -> Option<u8> {
         None
     }
 
@@ -271,6 +276,13 @@ macro_rules! families {
                 }
             }
 
+            /// How many instances run side by side, if several.
+            pub(crate) fn regions(&self) -> Option<u8> {
+                match self {
+                    $(Self::$family(given) => $family::regions(given),)+
+                }
+            }
+
             /// The same with one of what is repeated, and how often it is.
             pub(crate) fn once(&self) -> (Self, u64) {
                 match self {
@@ -415,7 +427,15 @@ impl<F: Listed> Maker<F> for Bare {
 /// The scene of a run, of whatever algorithm and over whatever layers.
 pub(crate) fn stacked<F: Listed>(spec: &Spec) -> Result<Scene<F::Stack>, BadInput> {
     let config = configured::<F>(spec)?;
-    let stack = F::stack(config, &spec.over.layers()?);
+    let mut layers = spec.over.layers()?;
+    if let Some(count) = spec.family.regions() {
+        if !layers.is_empty() {
+            let reason = "several critical regions run on the bare network, without --over";
+            return Err(BadInput::new("--regions", reason));
+        }
+        layers.push(Layer::Regions(count));
+    }
+    let stack = F::stack(config, &layers);
     spec.scene(stack.map_err(|bad| BadInput::new("--over", bad))?)
 }
 

@@ -78,7 +78,8 @@ impl Spec {
 /// The first argument that makes no sense.
 pub fn simulate(spec: &Spec, watch: Watch<'_>) -> Result<Simulated, BadInput> {
     let (problem, entry) = find(&spec.algorithm)?;
-    let run = if spec.over.is_bare() { entry.simulate } else { problem.simulate };
+    let bare = spec.over.is_bare() && spec.family.regions().is_none();
+    let run = if bare { entry.simulate } else { problem.simulate };
     let (report, figures) = run(spec, watch)?;
     let holds = report.holds();
     Ok(Simulated { report, figures, holds })

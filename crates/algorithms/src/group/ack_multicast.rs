@@ -6,7 +6,9 @@
 //! A message that all have confirmed is *stable*: nobody will ever ask for it again, and it can be
 //! forgotten. Two difficulties remain. A confirmation can be lost too, so a receiver confirms
 //! what it has already got, every time. And a receiver that has crashed never confirms anything: after
-//! some retries the sender suspects it, and goes on without it. The price is in the confirmations:
+//! some retries the sender suspects it, and goes on without it. Who joins must be known to every
+//! sender before it is a member, so it asks all nodes, until each of them has answered; who leaves
+//! says so, so that nobody waits for it. The price is in the confirmations:
 //! all of them arrive at one host, at the same time. They limit the size of a group.
 //!
 //! # Paper
@@ -17,7 +19,7 @@
 //! # Assumptions
 //! Channels lose, duplicate and reorder; a member that lives answers one of `retries` + 1 attempts
 //! within the timeout. Receivers may crash, without coming back. Complete graph; the sender knows
-//! all members; the membership is static.
+//! all members: those of the beginning are given, others join and leave.
 //!
 //! # Messages
 //! | name | sent when | effect |
@@ -25,6 +27,10 @@
 //! | DATA(seq, number) | the user sends, to all members | delivered in its turn, confirmed |
 //! | ACK(seq) | a unit has come, for the first time or again | its sender needs one fewer |
 //! | REPAIR(seq, number) | the timer has run out, to each who is missing | as DATA |
+//! | JOIN | the user wishes to join, to all nodes, again to each who does not answer | a member sends to it from now on, and answers WELCOME; others ABSENT or LEAVE |
+//! | WELCOME(seq) | JOIN has come | the stream of its sender begins behind this place |
+//! | ABSENT | JOIN has come, to a node that is no member yet | it is not waited for |
+//! | LEAVE | the user wishes to leave and all is stable, to all members; later, whatever comes | nobody waits for it any more |
 //!
 //! ```text
 //! 1  --DATA(1)-->  2, 3, 4     the copy to 4 is lost
@@ -40,12 +46,15 @@
 //! | `unstable` | the messages that are kept, each with those who need it |
 //! | `waiting` | what waits for room in the window |
 //! | `streams` | by sender: what was delivered, and what came too early |
+//! | `standing` | whether it is a member; a JOIN that is not answered is kept in `unstable`, in place 0 |
 //!
 //! # Safety
 //! `integrity`: a unit is delivered when it is the next of its sender, and then the next is
 //! another one. `fifo_order`: for the same reason. `atomicity`: a unit is forgotten when all
 //! members that are not suspected have confirmed it; if delays are bounded and no `retries` + 1
-//! attempts are lost one after the other, only crashed members are suspected.
+//! attempts are lost one after the other, only crashed members are suspected. Who joins is a member
+//! when all have answered, so all send to it by then; it is owed what is sent from then on. Who
+//! leaves has waited until all have what it sent.
 //!
 //! # Liveness
 //! `liveness`: a unit is repeated to whoever has not confirmed it; when nobody is left, it is
@@ -53,7 +62,8 @@
 //!
 //! # Cost
 //! Without loss 1 multicast and n-1 ACKs per message: n sendings, or 2(n-1) messages where a
-//! multicast is a message for each. Delivery after T, stable after 2T. Space: `window` messages
+//! multicast is a message for each. Delivery after T, stable after 2T. To join costs n-1 JOIN and as
+//! many answers, to leave n-1 LEAVE. Space: `window` messages
 //! with a set each at the sender, at most `window` messages per sender at a receiver.
 //!
 //! # Deviations
@@ -61,13 +71,15 @@
 //! stable; up to 64 more wait until there is room, and are then delivered. Further ones are
 //! refused. So a receiver that keeps as many never has to drop one. Repetitions go to each who is
 //! missing, not to all. A suspected member is left out from then on, for there is no view change
-//! here to say so to the others.
+//! here to say so to the others. How nodes join and leave is not in the paper.
 //!
 //! # Known limits
 //! A sender that crashes may leave a message with some and not with others: nobody else repeats it.
-//! A member that is suspected wrongly misses messages. A node that comes back from a crash does not
-//! take part any more. All three need views.
+//! A member that is suspected wrongly misses messages. A node that comes back from a crash, or has
+//! left, does not take part any more. All three need views. Members do not agree on when somebody
+//! joins or leaves: of two messages a newcomer may get the one that was sent earlier.
 
+mod joining;
 mod options;
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -76,8 +88,9 @@ use core::convert::Infallible;
 use quorate_core::prelude::*;
 
 use super::backoff::Backoff;
+use super::standing::Standing;
 use super::stream::{Place, Stream, Unit, field};
-use super::{Command, Event, Group, MessageId, Order, Promise};
+use super::{Command, Event, Group, MessageId, Newcomers, Order, Promise};
 use crate::options::{number, span};
 
 pub use options::Config;
@@ -104,7 +117,7 @@ impl Algorithm for AckMulticast {
         channels: Channels::Unordered,
         timing: Timing::Synchronous,
         survives: "loss, duplication, reordering; crashes of receivers, not of a sender",
-        kinds: &["DATA", "ACK", "REPAIR"],
+        kinds: &["DATA", "ACK", "REPAIR", "JOIN", "WELCOME", "ABSENT", "LEAVE"],
         options: options::SPECS,
         costs: &[
             Cost::of("sendings per multicast, no loss", "n", |n| n),
@@ -115,7 +128,7 @@ impl Algorithm for AckMulticast {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise::always(Order::Fifo)
+        Promise::always(Order::Fifo).with(Newcomers::Known)
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
@@ -131,7 +144,8 @@ impl Algorithm for AckMulticast {
         let Config { timeout, retries, window } = *boot.config;
         let others = boot.setup.others_in(boot.me, boot.life);
         Self {
-            takes_part: boot.setup.has_member(boot.me, boot.life),
+            standing: Standing::at_boot(boot.setup, boot.me, boot.life),
+            neighbours: boot.neighbours.iter().collect(),
             trusted: others.clone(),
             others,
             patience: Backoff::new(timeout, boot.setup.delay_max, retries),
@@ -154,6 +168,14 @@ pub enum Msg {
     Ack(u64),
     /// This is for the group, and you have not confirmed it.
     Repair(Unit),
+    /// Send to me too.
+    Join,
+    /// I do, what comes behind this place.
+    Welcome(u64),
+    /// I am no member.
+    Absent,
+    /// I am no member any more.
+    Leave,
 }
 
 impl Message for Msg {
@@ -162,11 +184,15 @@ impl Message for Msg {
             Self::Data(_) => "DATA",
             Self::Ack(_) => "ACK",
             Self::Repair(_) => "REPAIR",
+            Self::Join => "JOIN",
+            Self::Welcome(_) => "WELCOME",
+            Self::Absent => "ABSENT",
+            Self::Leave => "LEAVE",
         }
     }
 }
 
-/// A timer: a node waits for the confirmations of its unit in this place.
+/// A timer: a node waits for the confirmations of its unit in this place; in place 0, of its JOIN.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Acks(pub u64);
 
@@ -174,8 +200,10 @@ pub struct Acks(pub u64);
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AckMulticast {
     /// Is it a member?
-    takes_part: bool,
-    /// The other members; nobody, if it is none itself.
+    standing: Standing,
+    /// Whoever may be one.
+    neighbours: NodeSet,
+    /// The other members, as far as it knows; nobody, if it is none itself.
     others: NodeSet,
     /// Of the others, those that are not taken for dead.
     trusted: NodeSet,
@@ -186,7 +214,7 @@ pub struct AckMulticast {
     /// The place of the unit sent last; 0 before the first.
     sent: u64,
     /// What somebody may still need, by place. Invariants: within a window up to `sent`; for each
-    /// one its timer is set.
+    /// one its timer is set; the JOIN of a node that is joining is in place 0.
     unstable: BTreeMap<u64, Unstable>,
     /// What waits for room in the window. Invariant: empty if there is room.
     waiting: VecDeque<u32>,
@@ -199,7 +227,7 @@ pub struct AckMulticast {
 struct Unstable {
     /// What it says.
     number: u32,
-    /// Who has not confirmed it. Invariant: not empty; all are trusted.
+    /// Who has not confirmed it. Invariant: not empty; all are trusted, unless it is a JOIN.
     need: NodeSet,
     /// How often it was repeated.
     tries: u32,
@@ -213,19 +241,32 @@ impl Protocol for AckMulticast {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        let number = command.multicast_by(self.takes_part)?.number;
-        if self.has_room() {
-            self.multicast(cx, number);
-        } else if self.waiting.len() < WAITING_MAX {
-            self.queue(cx, number);
-        } else {
-            return Err(Refusal::Busy);
+        self.standing.admit(command)?;
+        match command {
+            Command::Multicast(wish) if self.has_room() => self.multicast(cx, wish.number),
+            Command::Multicast(wish) if self.waiting.len() < WAITING_MAX => {
+                self.queue(cx, wish.number);
+            }
+            Command::Multicast(_) => return Err(Refusal::Busy),
+            Command::Join => self.ask_to_join(cx),
+            Command::Leave => {
+                self.standing = Standing::Leaving;
+                self.go_on(cx);
+            }
         }
         Ok(())
     }
 
     fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
         match msg {
+            _ if !self.neighbours.contains(from) => cx.trace("foreign", &[field(from)]),
+            Msg::Join => self.answer(cx, from),
+            Msg::Welcome(seq) => self.begin(cx, from, seq),
+            Msg::Absent => self.pass_over(cx, from),
+            Msg::Leave => self.let_go(cx, from),
+            Msg::Data(_) | Msg::Repair(_) if self.standing == Standing::Gone => {
+                self.send_away(cx, from);
+            }
             _ if !self.others.contains(from) => cx.trace("foreign", &[field(from)]),
             Msg::Data(unit) | Msg::Repair(unit) => self.receive(cx, from, unit),
             Msg::Ack(seq) => self.count(cx, from, seq),
@@ -244,10 +285,13 @@ impl Protocol for AckMulticast {
     }
 
     fn assert_invariants(&self) {
-        for unit in self.unstable.values() {
+        for (seq, unit) in &self.unstable {
             assert!(!unit.need.is_empty(), "what nobody needs is stable");
-            assert!(unit.need.is_subset(&self.trusted), "the dead need nothing");
+            let asked = if *seq == 0 { &self.neighbours } else { &self.trusted };
+            assert!(unit.need.is_subset(asked), "the dead need nothing");
         }
+        let joining = self.standing == Standing::Joining;
+        assert_eq!(joining, self.unstable.contains_key(&0), "who joins waits for answers");
         let oldest = self.unstable.keys().next();
         assert!(oldest.is_none_or(|seq| self.sent - seq < self.window), "the window is kept");
         assert!(self.waiting.is_empty() || !self.has_room(), "nothing waits if there is room");
@@ -326,7 +370,7 @@ impl AckMulticast {
         cx.trace("count", &[("seq", seq), ("missing", unit.need.len() as u64)]);
         if unit.need.is_empty() || flaw!(StableAtFirstAck) {
             self.stabilise(cx, seq);
-            self.fill_window(cx);
+            self.go_on(cx);
         }
     }
 
@@ -335,14 +379,21 @@ impl AckMulticast {
         cx.trace("stable", &[("seq", seq)]);
         cx.cancel_timer(Acks(seq));
         self.unstable.remove(&seq);
+        if seq == 0 {
+            self.join(cx);
+        }
     }
 
-    /// Sends what has waited, as far as there is room now.
-    fn fill_window(&mut self, cx: &mut Ctx<'_, Self>) {
+    /// Sends what has waited, as far as there is room now. Who wishes to leave does so when nothing is
+    /// left.
+    fn go_on(&mut self, cx: &mut Ctx<'_, Self>) {
         while self.has_room()
             && let Some(number) = self.waiting.pop_front()
         {
             self.multicast(cx, number);
+        }
+        if self.standing == Standing::Leaving && self.unstable.is_empty() {
+            self.leave(cx);
         }
     }
 
@@ -352,8 +403,13 @@ impl AckMulticast {
         unit.tries += 1;
         cx.trace("repeat", &[("seq", seq), ("missing", unit.need.len() as u64)]);
         for node in &unit.need {
-            cx.send(node, Msg::Repair(Unit { seq, number: unit.number }));
-            cx.tally("repair", 1);
+            match seq {
+                0 => cx.send(node, Msg::Join),
+                _ => {
+                    cx.send(node, Msg::Repair(Unit { seq, number: unit.number }));
+                    cx.tally("repair", 1);
+                }
+            }
         }
         let tries = unit.tries;
         self.await_acks(cx, seq, tries);
@@ -369,14 +425,21 @@ impl AckMulticast {
         for node in silent {
             cx.trace("suspect", &[field(node)]);
             self.trusted.remove(node);
-            for unit in self.unstable.values_mut() {
+        }
+        self.need_no_more(cx, silent);
+    }
+
+    /// Nothing waits for these any more.
+    fn need_no_more(&mut self, cx: &mut Ctx<'_, Self>, nodes: &NodeSet) {
+        for unit in self.unstable.values_mut() {
+            for node in nodes {
                 unit.need.remove(node);
             }
         }
         while let Some((&seq, _)) = self.unstable.iter().find(|(_, unit)| unit.need.is_empty()) {
             self.stabilise(cx, seq);
         }
-        self.fill_window(cx);
+        self.go_on(cx);
     }
 }
 

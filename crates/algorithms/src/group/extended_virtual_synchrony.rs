@@ -101,7 +101,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::{Command, Event, Group, History, Ordering, Promise, Views, Wish};
+use super::{Command, Event, Group, History, Newcomers, Ordering, Promise, Views, Wish};
 use forming::Recovery;
 use ring::Ring;
 pub use words::{Inside, Join, Known, Msg, Past, Reach, Roster, Run, Unit};
@@ -146,7 +146,8 @@ impl Algorithm for ExtendedVirtualSynchrony {
 
     fn promise((): &()) -> Promise {
         let views = Views::Partitionable;
-        Promise { order: Ordering::AsWished, atomic: true, views, live: true }
+        let newcomers = Newcomers::Known;
+        Promise { order: Ordering::AsWished, atomic: true, views, live: true, newcomers }
     }
 
     fn admit(scene: &quorate_core::Scene<Self>) -> Result<(), BadOption> {

@@ -13,6 +13,10 @@
 //! may have delivered what nobody else will, in an order of its own; unless the message was to be
 //! delivered uniformly, which binds the dead too. So the order is judged where members meet: when
 //! they enter the next view, and at the end.
+//!
+//! Without views nobody says when a message is delivered to whom. There, a message is owed to whoever
+//! was a member when it was sent and still is at the end: who joined later is owed what the
+//! algorithm promises to newcomers, and who has left, nothing.
 
 mod orders;
 mod uniform;
@@ -26,7 +30,7 @@ use alloc::vec::Vec;
 
 use quorate_core::{Fact, Monitor, NodeId, NodeSet, PerNode, ViewId, Violation};
 
-use super::{Command, Event, History, MessageId, Order, Ordering, Promise, Views, Wish};
+use super::{Command, Event, History, MessageId, Newcomers, Order, Ordering, Promise, Views, Wish};
 use orders::crossing;
 use views::Seen;
 
@@ -55,6 +59,8 @@ struct Member {
     in_order: usize,
     /// All that it ever delivered, and what it sent before it last stopped being a member.
     done: BTreeSet<MessageId>,
+    /// Without views, if it joined later: by sender, the last that it had sent by then.
+    before: Option<BTreeMap<NodeId, u32>>,
 }
 
 /// The standing of a node in the group.
@@ -92,10 +98,10 @@ impl Delivery {
     pub fn new(count: usize, members: &NodeSet, promise: Promise) -> Self {
         let member = |node| {
             let founder = members.contains(node);
-            let (standing, view) = match founder {
-                true => (Standing::Member, FOUNDING),
-                false => (Standing::Outside, ViewId(0)),
-            };
+            let standing = if founder { Standing::Member } else { Standing::Outside };
+            // Without views all that there is happens in the first one.
+            let inside = founder || promise.views == Views::None;
+            let view = if inside { FOUNDING } else { ViewId(0) };
             Member { standing, view, ..Member::default() }
         };
         let founding = Seen::new(members.iter().collect(), History::default());
@@ -146,7 +152,12 @@ impl Delivery {
         let member = &mut self.nodes[at];
         let view = member.view;
         let twice = !member.done.insert(id);
-        let inside = matches!(member.standing, Standing::Member | Standing::Leaving);
+        let inside = match member.standing {
+            Standing::Member | Standing::Leaving => true,
+            // Without views, some may know of a newcomer before all do.
+            Standing::Joining => self.promise.views == Views::None,
+            Standing::Outside | Standing::Gone => false,
+        };
         let before = member.log.len();
         member.log.push(id);
         let Some(sent) = self.sent.get_mut(&id) else {
@@ -194,6 +205,38 @@ impl Delivery {
         furthest
     }
 
+    /// Those with whom the members of each view are compared: who has delivered most in it. Where nodes
+    /// have joined without a view to say since when, everybody may have what another one lacks.
+    fn models(&self) -> Vec<(NodeId, &Member)> {
+        match self.working().any(|(_, member)| member.before.is_some()) {
+            true => self.working().collect(),
+            false => self.furthest().into_values().collect(),
+        }
+    }
+
+    /// Something in another's log that a member has not delivered, and is owed.
+    fn lacks(&self, member: &Member, log: &[MessageId]) -> Option<MessageId> {
+        let lacks = |id: &&MessageId| !member.done.contains(id) && self.is_owed(member, **id);
+        log.iter().find(lacks).copied()
+    }
+
+    /// Is a working member owed this message, if anybody has delivered it?
+    fn is_owed(&self, member: &Member, id: MessageId) -> bool {
+        let Some(before) = &member.before else { return true };
+        let later = before.get(&id.sender).is_none_or(|last| id.number > *last);
+        let heard = |earlier: &MessageId| earlier.sender == id.sender && earlier.number < id.number;
+        let listening = self.promise.newcomers == Newcomers::Listening;
+        later && (!listening || member.log.iter().any(heard))
+    }
+
+    /// A node has joined a group without views.
+    fn enter(&mut self, at: NodeId) {
+        // In the order of numbers, so that the last one stays.
+        let before = self.sent.keys().map(|id| (id.sender, id.number)).collect();
+        let member = &mut self.nodes[at];
+        (member.standing, member.before) = (Standing::Member, Some(before));
+    }
+
     /// Whoever wishes something gets it, and whoever stays together meets.
     fn judge_debts(&self) -> Result<(), Violation> {
         if self.promise.views == Views::Partitionable {
@@ -227,6 +270,7 @@ impl Delivery {
         member.log.clear();
         member.transition = None;
         member.in_order = 0;
+        member.before = None;
         member.done.extend(sent);
     }
 }
@@ -265,6 +309,7 @@ impl Monitor<Command, Event> for Delivery {
                 return self.install(at, *view, members, *state);
             }
             Fact::Event(Event::Transitional { members }) => return self.part(at, members),
+            Fact::Event(Event::Joined) => self.enter(at),
             Fact::Event(Event::Left) | Fact::Crashed => self.depart(at, Standing::Gone),
             Fact::Event(Event::Excluded) => self.depart(at, Standing::Joining),
             Fact::Recovered => {
@@ -280,12 +325,12 @@ impl Monitor<Command, Event> for Delivery {
         if !self.promise.live {
             return NodeSet::new();
         }
-        let furthest = self.furthest();
+        let models = self.models();
         let owed = |(node, member): (NodeId, &Member)| match member.standing {
             Standing::Joining | Standing::Leaving => Some(node),
             Standing::Member => {
-                let (_, most) = furthest[&member.view];
-                let behind = missing(&most.log, &member.done).is_some();
+                let mut met = models.iter().filter(|(_, model)| model.view == member.view);
+                let behind = met.any(|(_, model)| self.lacks(member, &model.log).is_some());
                 (behind || self.open_message(node, member).is_some()).then_some(node)
             }
             Standing::Outside | Standing::Gone => None,
@@ -294,21 +339,22 @@ impl Monitor<Command, Event> for Delivery {
     }
 
     fn settle(&self) -> Vec<Violation> {
-        let furthest = self.furthest();
-        let meeting =
-            || self.working().map(|(node, member)| (node, member, furthest[&member.view]));
+        let models = self.models();
+        let meeting = || {
+            self.working().flat_map(|(node, member)| {
+                let met = models.iter().filter(|(_, model)| model.view == member.view);
+                met.map(move |&model| (node, member, model))
+            })
+        };
         let crossed = meeting().find_map(|(node, member, (_, most))| {
             let (one, other) = self.crossed(&member.log, &most.log)?;
             broken("total_order", crossing(node, one, other)).err()
         });
         let apart =
             meeting().filter(|_| self.promise.atomic).find_map(|(node, member, (other, most))| {
-                let pairs = [
-                    (other, &most.log, node, &member.done),
-                    (node, &member.log, other, &most.done),
-                ];
-                pairs.into_iter().find_map(|(has, log, lacks, done)| {
-                    let id = missing(log, done)?;
+                let pairs = [(other, most, node, member), (node, member, other, most)];
+                pairs.into_iter().find_map(|(has, one, lacks, another)| {
+                    let id = self.lacks(another, &one.log)?;
                     let text = format!("node {has} has delivered {id:?}, node {lacks} never will");
                     broken("atomicity", text).err()
                 })
@@ -318,7 +364,7 @@ impl Monitor<Command, Event> for Delivery {
     }
 
     fn claims(&self, property: &str) -> bool {
-        let Promise { order, atomic, views, live } = self.promise;
+        let Promise { order, atomic, views, live, .. } = self.promise;
         match property {
             "atomicity" => atomic,
             "fifo_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Fifo)),
@@ -346,5 +392,78 @@ impl Monitor<Command, Event> for Delivery {
             "liveness" => matches!(fact, Fact::Command(_)),
             _ => delivered.is_some(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::node;
+
+    /// A group of two of three nodes, without views; each step is a node and what it wishes or is told.
+    fn settled(newcomers: Newcomers, steps: &[(u32, &str)]) -> Result<Vec<String>, Violation> {
+        let promise = Promise::always(Order::Fifo).with(newcomers);
+        let mut monitor = Delivery::new(3, &NodeSet::first(2), promise);
+        for (number, text) in steps {
+            match (text.parse::<Command>(), text.parse::<Event>()) {
+                (Ok(command), _) => monitor.observe(node(*number), Fact::Command(&command))?,
+                (_, Ok(event)) => monitor.observe(node(*number), Fact::Event(&event))?,
+                _ => unreachable!("{text} is no word"),
+            }
+        }
+        let broken = monitor.settle();
+        assert_eq!(broken.is_empty(), monitor.owed().is_empty(), "{broken:?}");
+        Ok(broken.iter().map(|violation| violation.to_string()).collect())
+    }
+
+    const BEFORE: [(u32, &str); 3] =
+        [(1, "multicast 1 fifo"), (1, "deliver 1:1"), (2, "deliver 1:1")];
+    const JOIN: [(u32, &str); 2] = [(3, "join"), (3, "joined")];
+    const AFTER: [(u32, &str); 3] =
+        [(1, "multicast 2 fifo"), (1, "deliver 1:2"), (2, "deliver 1:2")];
+
+    #[test]
+    fn a_newcomer_is_owed_nothing_from_before_its_time() {
+        for newcomers in [Newcomers::Known, Newcomers::Listening] {
+            assert_eq!(settled(newcomers, &[&BEFORE[..], &JOIN].concat()), Ok(Vec::new()));
+            let late = [&BEFORE[..], &JOIN, &AFTER, &[(3, "deliver 1:2")]].concat();
+            assert_eq!(settled(newcomers, &late), Ok(Vec::new()));
+        }
+    }
+
+    #[test]
+    fn a_newcomer_that_is_known_is_owed_what_is_sent_from_then_on() {
+        let steps = [&BEFORE[..], &JOIN, &AFTER].concat();
+        let broken = "atomicity: node 1 has delivered 1:2, node 3 never will";
+        assert_eq!(settled(Newcomers::Known, &steps), Ok([broken.into()].into()));
+        assert_eq!(settled(Newcomers::Listening, &steps), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_newcomer_that_listens_is_owed_what_follows_the_first_that_it_hears() {
+        let steps = [&JOIN[..], &BEFORE, &[(3, "deliver 1:1")], &AFTER].concat();
+        let broken = "atomicity: node 1 has delivered 1:2, node 3 never will";
+        assert_eq!(settled(Newcomers::Listening, &steps), Ok([broken.into()].into()));
+    }
+
+    /// Founders that have left are not asked what they had: newcomers answer for each other.
+    #[test]
+    fn who_has_left_is_owed_nothing_and_others_still_are() {
+        let left = [(2, "leave"), (2, "left")];
+        let steps = [&BEFORE[..], &left, &JOIN, &AFTER[..2]].concat();
+        let broken = "atomicity: node 1 has delivered 1:2, node 3 never will";
+        assert_eq!(settled(Newcomers::Known, &steps), Ok([broken.into()].into()));
+        let steps = [&BEFORE[..1], &left, &AFTER[..1], &BEFORE[1..2], &AFTER[1..2]].concat();
+        assert_eq!(settled(Newcomers::Known, &steps), Ok(Vec::new()));
+        let again = [&left[..], &BEFORE].concat();
+        let text = settled(Newcomers::Known, &again).unwrap_err().to_string();
+        assert_eq!(text, "integrity: node 2 delivers 1:1 and is no member");
+    }
+
+    #[test]
+    fn whoever_wishes_to_join_or_to_leave_may_do_so() {
+        let owed = |steps: &[(u32, &str)]| settled(Newcomers::Known, steps);
+        assert_eq!(owed(&[(3, "join")]), Ok(["liveness: node 3 is never let in".into()].into()));
+        assert_eq!(owed(&[(2, "leave")]), Ok(["liveness: node 2 is never let out".into()].into()));
     }
 }

@@ -4,7 +4,8 @@
 //! As long as nothing is lost, confirmations say nothing new. So receivers keep silent until they
 //! miss something: units are numbered, and a number that comes too early shows a gap. The receiver
 //! then complains to the sender (a NACK), which sends the unit again. The sender need not know its
-//! receivers, and no flood of confirmations limits their number. The difficulty is the end: behind
+//! receivers, and no flood of confirmations limits their number: who joins begins to listen, with the
+//! first unit of each sender that comes, and who leaves stops. The difficulty is the end: behind
 //! the last unit nothing comes that could show a gap, and if it is lost, nobody ever notices. Two
 //! remedies: a sender that pauses says how far it has come (a heartbeat, in ever longer pauses),
 //! and one that is done says so, several times, for this can be lost too (a redundant stop signal).
@@ -18,14 +19,13 @@
 //! # Assumptions
 //! Channels lose, duplicate and reorder; a sender that lives answers one of `retries` + 1 NACKs
 //! within the timeout, and one of its last signals arrives. Receivers may crash, without coming
-//! back. Complete graph; the membership is static. Whom a multicast reaches is the network's affair,
-//! told as the set of members; a sender keeps nothing about its receivers, and repairs for whoever
-//! asks.
+//! back. Complete graph. A multicast reaches all nodes, and those of them that are no members do not
+//! listen; a sender keeps nothing about its receivers, and repairs for whoever asks.
 //!
 //! # Messages
 //! | name | sent when | effect |
 //! |---|---|---|
-//! | DATA(seq, number) | the user sends, to all members | delivered in its turn; may show gaps |
+//! | DATA(seq, number) | the user sends, to all nodes | delivered in its turn; may show gaps |
 //! | NACK(seq) | this unit is missing, to its sender | REPAIR |
 //! | REPAIR(seq, number) | asked for, to the one that asked or to all | as DATA |
 //! | HEARTBEAT(seq) | the sender pauses | may show gaps up to there |
@@ -46,12 +46,15 @@
 //! | `sent`, `kept` | the number of the last unit, and the units that can be resent |
 //! | `tail` | which signal of the end comes next |
 //! | `sources` | by sender: what comes next, what came too early, and what was asked for |
+//! | `standing` | whether it listens |
 //!
 //! # Safety
 //! `integrity` and `fifo_order`: a unit is delivered when it is the next of its sender.
 //! `atomicity`: promised, and broken if the tail of a stream is lost with all signals behind it; with
 //! `--heartbeat off --stop 0` there are none, and one lost message is enough. Who asks for a unit
-//! that its sender does not keep any more never gets it.
+//! that its sender does not keep any more never gets it. Who joins later is owed what follows the
+//! first unit that it hears of a sender; who leaves is owed nothing, and answers complaints about what
+//! it sent as long as it is up.
 //!
 //! # Liveness
 //! `liveness`: the sender delivers what it sends at once.
@@ -70,7 +73,8 @@
 //! # Known limits
 //! A loss of the last unit and of k signals behind it goes unnoticed: with a probability of p^(k+1).
 //! A sender that crashes leaves gaps that nobody else can repair. A node that comes back from a
-//! crash does not take part any more.
+//! crash, or has left, does not take part any more. A newcomer does not notice that it missed the
+//! first unit after it joined.
 
 mod options;
 mod receiver;
@@ -81,8 +85,9 @@ use core::convert::Infallible;
 use quorate_core::prelude::*;
 
 use super::backoff::Backoff;
+use super::standing::Standing;
 use super::stream::{Unit, field};
-use super::{AckMulticast, Command, Event, Group, MessageId, Order, Promise};
+use super::{AckMulticast, Command, Event, Group, MessageId, Newcomers, Order, Promise};
 
 pub use options::Config;
 use receiver::Source;
@@ -112,7 +117,7 @@ impl Algorithm for NackMulticast {
     /// Atomicity is what everybody uses it for; where the end of a stream is not told, a run is to
     /// show that it does not hold.
     fn promise(_: &Config) -> Promise {
-        Promise::always(Order::Fifo)
+        Promise::always(Order::Fifo).with(Newcomers::Listening)
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
@@ -124,8 +129,8 @@ impl Algorithm for NackMulticast {
         let delay = boot.setup.delay_max;
         let pause = config.pause.unwrap_or_else(|| delay.times(2));
         Self {
-            takes_part: boot.setup.has_member(boot.me, boot.life),
-            others: boot.setup.others_in(boot.me, boot.life),
+            standing: Standing::at_boot(boot.setup, boot.me, boot.life),
+            others: boot.neighbours.iter().collect(),
             heartbeat: config.heartbeat,
             stops: config.stops,
             pause,
@@ -182,8 +187,8 @@ pub enum Timer {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NackMulticast {
     /// Is it a member?
-    takes_part: bool,
-    /// The other members; nobody, if it is none itself.
+    standing: Standing,
+    /// All other nodes: whoever of them is a member listens.
     others: NodeSet,
     /// Does it send heartbeats?
     heartbeat: bool,
@@ -228,8 +233,12 @@ impl Protocol for NackMulticast {
     type Stable = Infallible;
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
-        let wish = command.multicast_by(self.takes_part)?;
-        self.multicast(cx, wish.number);
+        self.standing.admit(command)?;
+        match command {
+            Command::Multicast(wish) => self.multicast(cx, wish.number),
+            Command::Join => self.join(cx),
+            Command::Leave => self.leave(cx),
+        }
         Ok(())
     }
 
@@ -238,6 +247,9 @@ impl Protocol for NackMulticast {
             // Who listens need not be known: whoever misses something gets it.
             Msg::Nack(seq) => self.repair(cx, from, seq),
             _ if !self.others.contains(from) => cx.trace("foreign", &[field(from)]),
+            _ if !self.standing.takes_part() => cx.trace("not for me", &[field(from)]),
+            Msg::Data(unit) if !self.sources[from].has_begun() => self.begin(cx, from, unit),
+            _ if !self.sources[from].has_begun() => cx.trace("not for me", &[field(from)]),
             Msg::Data(unit) | Msg::Repair(unit) => {
                 self.receive(cx, from, unit);
                 self.notice(cx, from, unit.seq);

@@ -40,13 +40,8 @@ impl Setup {
         }
     }
 
-    /// Is this node a member in this life? Whoever comes up again is none: the others go on without
-    /// it.
-    pub(super) fn has_member(&self, me: NodeId, life: Life) -> bool {
-        life.is_first() && self.members.contains(me)
-    }
-
-    /// As [`Setup::others_of`], in this life.
+    /// As [`Setup::others_of`], in this life. Whoever comes up again is no member: the others go on
+    /// without it.
     pub(super) fn others_in(&self, me: NodeId, life: Life) -> NodeSet {
         if life.is_first() { self.others_of(me) } else { NodeSet::new() }
     }

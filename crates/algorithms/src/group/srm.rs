@@ -10,6 +10,8 @@
 //! (deterministic suppression), and among the equally near the lot decides (probabilistic
 //! suppression). Now and then everybody sends a session message: it says which units there are, so
 //! that the loss of the last one is noticed, and carries times by which distances are measured.
+//! Nobody keeps a list of receivers: who joins begins to listen, with the first unit of each source
+//! that comes, and who leaves stops and only passes messages on.
 //!
 //! # Paper
 //! S. Floyd, V. Jacobson, C. Liu, S. McCanne, L. Zhang: *A Reliable Multicast Framework for
@@ -19,8 +21,9 @@
 //!
 //! # Assumptions
 //! Messages may be lost, duplicated and overtaken. A tree of links leads to all members, and every
-//! node passes a multicast on along it; nodes that are no members do only that. Members are known
-//! (only their number matters, for the constants) and do not come back after a crash.
+//! node passes a multicast on along it; nodes that are no members do only that. Of the members only
+//! their number matters, for the constants: that of the beginning is taken. They join and leave at
+//! any time, and do not come back after that or after a crash.
 //!
 //! # Messages
 //! | name | sent when | effect |
@@ -50,7 +53,8 @@
 //! # Liveness
 //! `atomicity`, `liveness`: who knows of a unit asks for it, again and again, until it comes; and
 //! session messages let all know. Only with session messages: without them the last unit of a
-//! source may be lost for ever, and nothing is promised.
+//! source may be lost for ever, and nothing is promised. Who joins later is owed what follows the first
+//! unit that it delivers of a source; who leaves is owed nothing.
 //!
 //! # Cost
 //! n-1 messages for the data, one for each link of the tree, and as many for each request and each
@@ -73,6 +77,7 @@
 
 mod answering;
 mod asking;
+mod joining;
 mod options;
 mod session;
 mod stream;
@@ -84,7 +89,8 @@ use core::convert::Infallible;
 use quorate_core::Timed;
 use quorate_core::prelude::*;
 
-use super::{Command, Event, Group, MessageId, Ordering, Promise, Views, Wish};
+use super::standing::Standing as Seat;
+use super::{Command, Event, Group, MessageId, Newcomers, Ordering, Promise, Views, Wish};
 use answering::Answer;
 use session::{Distances, Pulse};
 use stream::{Standing, Stream};
@@ -128,7 +134,13 @@ impl Algorithm for Srm {
 
     fn promise(config: &Config) -> Promise {
         let Config { sessions, .. } = *config;
-        Promise { order: Ordering::None, atomic: sessions, views: Views::None, live: sessions }
+        Promise {
+            order: Ordering::None,
+            atomic: sessions,
+            views: Views::None,
+            live: sessions,
+            newcomers: Newcomers::Listening,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {
@@ -157,11 +169,11 @@ impl Algorithm for Srm {
             quiet: 0,
             beating: false,
         };
-        let member = boot.life.is_first() && setup.members.contains(me);
         let (requests, repairs) = config.waits(size as u32);
         Self {
-            member,
-            members: setup.members.clone(),
+            seat: Seat::at_boot(setup, me, boot.life),
+            late: false,
+            nodes: NodeSet::first(parents.len()),
             links: boot.neighbours.iter().filter(linked).collect(),
             window: config.window,
             streams: BTreeMap::new(),
@@ -169,7 +181,7 @@ impl Algorithm for Srm {
             requests,
             repairs,
             distances,
-            pulse: (config.sessions && member && size > 1).then_some(pulse),
+            pulse: (config.sessions && parents.len() > 1).then_some(pulse),
         }
     }
 }
@@ -218,9 +230,11 @@ pub enum Timer {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Srm {
     /// Does it belong to the group? If not, it only passes messages on.
-    member: bool,
-    /// Who belongs to the group.
-    members: NodeSet,
+    seat: Seat,
+    /// Has it joined after the beginning? Then streams begin for it with what comes.
+    late: bool,
+    /// Who may belong to the group.
+    nodes: NodeSet,
     /// Its neighbours in the tree.
     links: NodeSet,
     /// How many units of a source are kept, and how far ahead of a missing one another may be.
@@ -249,21 +263,21 @@ impl Protocol for Srm {
     type Stable = Infallible;
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
-        if let Some(pulse) = &mut self.pulse {
-            pulse.beating = true;
-            cx.set_timer(Timer::Session, Span::ZERO..pulse.interval);
+        if self.is_member() {
+            self.begin_sessions(cx);
         }
     }
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
+        self.seat.admit(command)?;
         match command {
-            Command::Multicast(_) if !self.member => return Err(Refusal::NotMember),
             // A unit's name is its place, and places have no gaps.
             Command::Multicast(wish) if wish.number != self.sent(cx.me()).saturating_add(1) => {
                 return Err(Refusal::Busy);
             }
             Command::Multicast(wish) => self.send(cx, wish),
-            Command::Join | Command::Leave => return Err(Refusal::NotMember),
+            Command::Join => self.join(cx),
+            Command::Leave => self.leave(cx),
         }
         Ok(())
     }
@@ -273,7 +287,7 @@ impl Protocol for Srm {
             return cx.trace("foreign", &[("node", from.into())]);
         }
         self.pass_on(cx, from, &msg);
-        if !self.member {
+        if !self.is_member() {
             return;
         }
         match msg {
@@ -298,12 +312,16 @@ impl Protocol for Srm {
         for stream in self.streams.values() {
             stream.assert_invariants(self.window);
         }
-        assert!(self.member || self.streams.is_empty(), "who is no member knows nothing");
-        assert!(self.streams.keys().all(|source| self.members.contains(*source)));
+        assert!(self.is_member() || self.streams.is_empty(), "who is no member knows nothing");
+        assert!(self.streams.keys().all(|source| self.nodes.contains(*source)));
     }
 }
 
 impl Srm {
+    fn is_member(&self) -> bool {
+        self.seat == Seat::Member
+    }
+
     /// Could a member have sent this? About this node's own units nobody knows more than itself.
     fn makes_sense(&self, me: NodeId, msg: &Msg) -> bool {
         let (origin, unit) = match msg {
@@ -311,11 +329,11 @@ impl Srm {
             Msg::Request(request) => (request.asker, request.unit),
             Msg::Repair(repair) => (repair.answerer, repair.unit),
             Msg::Session(session) => {
-                return session.member != me && self.members.contains(session.member);
+                return session.member != me && self.nodes.contains(session.member);
             }
         };
-        let known = unit.sender != me || unit.number <= self.sent(me) || !self.member;
-        origin != me && known && [origin, unit.sender].iter().all(|&n| self.members.contains(n))
+        let known = unit.sender != me || unit.number <= self.sent(me) || !self.is_member();
+        origin != me && known && [origin, unit.sender].iter().all(|&n| self.nodes.contains(n))
     }
 
     /// How many units this node has sent.
@@ -355,6 +373,9 @@ impl Srm {
     }
 
     fn take_data(&mut self, cx: &mut Ctx<'_, Self>, unit: MessageId) {
+        if !self.has_begun(unit.sender) {
+            return self.begin(cx, unit);
+        }
         match self.hear_of(cx, unit) {
             Standing::New | Standing::Missing => self.deliver(cx, unit),
             Standing::Kept => self.drop_duplicate(cx, unit),

@@ -55,6 +55,11 @@ impl Default for Stream {
 }
 
 impl Stream {
+    /// A stream that begins behind this place: what comes before it is nobody's concern here.
+    pub(super) fn behind(seq: u64) -> Self {
+        Self { next: seq.saturating_add(1), ..Self::default() }
+    }
+
     /// The place of the unit to be delivered next.
     pub(super) const fn next(&self) -> u64 {
         self.next

@@ -6,7 +6,7 @@ use quorate_check::{Plan, Timers};
 use quorate_core::{Algorithm, Input, Kept, Life, NodeSet, Refusal, Scene, Span, Topology};
 use quorate_sim::{Network, Partition};
 
-use super::{Command, Group, Order, Pattern, Senders, Setup, Wish};
+use super::{Command, Group, Newcomers, Order, Pattern, Senders, Setup, Wish};
 use crate::testing::{self, Log, feed, node, refusal, units};
 
 pub(super) use crate::faults::time;
@@ -49,12 +49,36 @@ impl<A: Algorithm<Family = Group>> Trial<A> {
         }
     }
 
-    /// Only who is a member from the beginning sends, and a member stays one.
+    /// The first so many nodes are members at first, the first of them sends so many messages, at 1.5,
+    /// 3, 4.5 and so on, and these join and leave then.
+    pub(super) fn changing(
+        mut self,
+        members: usize,
+        messages: u32,
+        joins: &[(u32, f64)],
+        leaves: &[(u32, f64)],
+    ) -> Self {
+        self.scene.setup.members = NodeSet::first(members);
+        let when = |&(number, at): &(u32, f64)| (node(number), units(at));
+        let pattern = Pattern {
+            gap: units(1.5),
+            joins: joins.iter().map(when).collect(),
+            leaves: leaves.iter().map(when).collect(),
+            ..Pattern::default()
+        };
+        let users = users_of(&self.scene, &[1], messages, pattern);
+        self.sending(users)
+    }
+
+    /// Only a member sends, and only in its first life; without newcomers, it stays one.
     pub(super) fn assert_outsiders_send_nothing(mut self) {
         let outsider = node(self.scene.count() as u32);
         self.scene.setup.members.remove(outsider);
         assert_eq!(refusal(&self.scene, outsider, wish(1)), Refusal::NotMember);
-        assert_eq!(refusal(&self.scene, node(1), Command::Leave), Refusal::NotMember);
+        if A::promise(&self.scene.config).newcomers == Newcomers::None {
+            assert_eq!(refusal(&self.scene, outsider, Command::Join), Refusal::NotMember);
+            assert_eq!(refusal(&self.scene, node(1), Command::Leave), Refusal::NotMember);
+        }
         let mut back = self.scene.reboot(node(1), Life(1), &Kept::new());
         assert_eq!(feed(&mut back, 1, Input::Command(wish(1))), Err(Refusal::NotMember));
     }

@@ -129,6 +129,7 @@ impl Workload<Command, Event> for Senders {
                 user.standing = Standing::Member;
             }
             Event::Installed { .. } => {}
+            Event::Joined => user.standing = Standing::Member,
             Event::Left => (user.standing, user.ahead) = (Standing::Gone, 0),
             Event::Excluded => (user.standing, user.ahead) = (Standing::Joining, 0),
         }

@@ -95,7 +95,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::{Command, Event, Group, History, Ordering, Promise, TotalBy, Views, Wish};
+use super::{Command, Event, Group, History, Newcomers, Ordering, Promise, TotalBy, Views, Wish};
 use crate::membership::{Charter, Founding, Hall, Majority, Pace, Register, Seat, SeatRecord};
 use change::Exchange;
 use options::OPTIONS;
@@ -162,7 +162,13 @@ impl Algorithm for VirtualSynchrony {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { order: Ordering::AsWished, atomic: true, views: Views::Primary, live: true }
+        Promise {
+            order: Ordering::AsWished,
+            atomic: true,
+            views: Views::Primary,
+            live: true,
+            newcomers: Newcomers::Known,
+        }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

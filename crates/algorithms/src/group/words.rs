@@ -93,6 +93,8 @@ pub enum Event {
         /// Who goes on together.
         members: Arc<[NodeId]>,
     },
+    /// You are a member, as you wished, of a group without views.
+    Joined,
     /// You are no member any more, as you wished.
     Left,
     /// You are no member any more: the others took you for dead.
@@ -204,6 +206,7 @@ impl fmt::Debug for Event {
                 write!(f, "install {view} {} {state:?}", list(members))
             }
             Self::Transitional { members } => write!(f, "transition {}", list(members)),
+            Self::Joined => f.write_str("joined"),
             Self::Left => f.write_str("left"),
             Self::Excluded => f.write_str("excluded"),
         }
@@ -227,6 +230,7 @@ impl FromStr for Event {
     fn from_str(text: &str) -> Result<Self, NotAWord> {
         let words: Vec<&str> = text.split(' ').collect();
         match words[..] {
+            ["joined"] => Ok(Self::Joined),
             ["left"] => Ok(Self::Left),
             ["excluded"] => Ok(Self::Excluded),
             ["deliver", id] => Ok(Self::Delivered(id.parse()?)),
@@ -250,8 +254,14 @@ mod tests {
             let command: Command = text.parse().unwrap();
             assert_eq!(format!("{command:?}"), text);
         }
-        for text in ["left", "excluded", "deliver 2:7", "install 3 1,2,4 5/af03", "transition 2,4"]
-        {
+        for text in [
+            "joined",
+            "left",
+            "excluded",
+            "deliver 2:7",
+            "install 3 1,2,4 5/af03",
+            "transition 2,4",
+        ] {
             let event: Event = text.parse().unwrap();
             assert_eq!(format!("{event:?}"), text);
         }

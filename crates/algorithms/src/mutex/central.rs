@@ -118,7 +118,7 @@ impl Algorithm for Central {
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
-        let Config { coordinator } = *boot.config;
+        let coordinator = boot.setup.in_place_of(boot.config.coordinator);
         let Setup { holder, .. } = *boot.setup;
         let count = boot.view.members().len();
         let desk = || Desk { holder, queue: VecDeque::new(), queued: NodeSet::with_room(count) };

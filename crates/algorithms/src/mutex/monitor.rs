@@ -7,19 +7,21 @@ use alloc::vec::Vec;
 
 use quorate_core::{Fact, Monitor, NodeId, NodeSet, Stamp, VectorClock, Violation};
 
-use super::{Command, Event, Fence, Promise, Setup};
+use super::{Command, Event, Fence, Promise, Region, Setup};
 
 /// The oracle: safety, wellformedness, liveness, fairness where it is promised, fencing where users are given
 /// tokens, and ordering where it is known what happened before what.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exclusion {
-    inside: NodeSet,
+    /// Who is inside, in the order of nodes, and where, if there are several regions.
+    inside: Vec<(NodeId, Option<Region>)>,
     waiting: NodeSet,
     /// By node that waits: what happened before its wish, where that is known.
     pasts: BTreeMap<NodeId, VectorClock>,
     fair: bool,
     fenced: bool,
-    granted_last: Option<Stamp>,
+    /// By region: the wish that was granted last.
+    granted_last: BTreeMap<Option<Region>, Stamp>,
     fenced_last: Option<Fence>,
 }
 
@@ -28,17 +30,32 @@ impl Exclusion {
     pub(super) fn new(count: usize, setup: &Setup, promise: &Promise) -> Self {
         let waiting = NodeSet::with_room(count);
         let Promise { fair, fenced, .. } = *promise;
-        let inside = setup.holder.into_iter().collect();
-        let (granted_last, fenced_last, pasts) = (None, None, BTreeMap::new());
+        let inside = setup.holder.into_iter().map(|holder| (holder, None)).collect();
+        let (granted_last, fenced_last, pasts) = (BTreeMap::new(), None, BTreeMap::new());
         Self { inside, waiting, pasts, fair, fenced, granted_last, fenced_last }
     }
 
-    fn enter(&mut self, at: NodeId, stamp: Option<Stamp>) -> Result<(), Violation> {
+    /// A node leaves, or is not there any more. Was it inside?
+    fn leave(&mut self, at: NodeId) -> bool {
+        let place = self.inside.iter().position(|(node, _)| *node == at);
+        place.map(|place| self.inside.remove(place)).is_some()
+    }
+
+    fn enter(
+        &mut self,
+        at: NodeId,
+        region: Option<Region>,
+        stamp: Option<Stamp>,
+    ) -> Result<(), Violation> {
         let asked = self.waiting.remove(at);
         let past = self.pasts.remove(&at);
-        self.inside.insert(at);
-        if let Some(other) = self.inside.iter().find(|other| *other != at) {
-            let text = format!("node {at} enters while node {other} is inside");
+        self.leave(at);
+        let place = self.inside.partition_point(|(node, _)| *node < at);
+        self.inside.insert(place, (at, region));
+        let both = |(other, its): &&(NodeId, Option<Region>)| *other != at && *its == region;
+        if let Some((other, _)) = self.inside.iter().find(both) {
+            let place = region.map_or_else(String::new, |region| format!(" region {region:?}"));
+            let text = format!("node {at} enters{place} while node {other} is inside");
             return Err(Violation { property: "safety", text });
         }
         if !asked {
@@ -51,7 +68,7 @@ impl Exclusion {
             return Err(Violation { property: "ordering", text });
         }
         let Some(stamp) = stamp.filter(|_| self.fair) else { return Ok(()) };
-        match self.granted_last.replace(stamp) {
+        match self.granted_last.insert(region, stamp) {
             Some(last) if last > stamp => {
                 let text = format!("the wish {stamp:?} is granted after the younger {last:?}");
                 Err(Violation { property: "fairness", text })
@@ -62,7 +79,7 @@ impl Exclusion {
 
     fn enter_fenced(&mut self, at: NodeId, fence: Fence) -> Result<(), Violation> {
         let last = self.fenced_last.replace(fence);
-        self.enter(at, None)?;
+        self.enter(at, None, None)?;
         match last {
             Some(last) if last >= fence => {
                 let text = format!("node {at} is given the token {fence:?} after {last:?}");
@@ -82,10 +99,13 @@ impl Monitor<Command, Event> for Exclusion {
             Fact::Command(Command::Acquire) => {
                 self.waiting.insert(at);
             }
-            Fact::Event(Event::Granted(stamp)) => return self.enter(at, *stamp),
+            Fact::Event(Event::Granted(stamp)) => return self.enter(at, None, *stamp),
+            Fact::Event(Event::Entered(region, stamp)) => {
+                return self.enter(at, Some(*region), *stamp);
+            }
             Fact::Event(Event::Fenced(fence)) => return self.enter_fenced(at, *fence),
             Fact::Command(Command::Release) => {
-                if !self.inside.remove(at) {
+                if !self.leave(at) {
                     let text = format!("node {at} releases what it does not hold");
                     return Err(Violation { property: "wellformed", text });
                 }
@@ -93,7 +113,7 @@ impl Monitor<Command, Event> for Exclusion {
             Fact::Event(Event::Lost) | Fact::Crashed => {
                 self.waiting.remove(at);
                 self.pasts.remove(&at);
-                self.inside.remove(at);
+                self.leave(at);
             }
             Fact::Recovered => {}
         }
@@ -136,7 +156,10 @@ impl Monitor<Command, Event> for Exclusion {
         match (property, fact) {
             ("liveness", fact) => matches!(fact, Fact::Command(Command::Acquire)),
             ("fairness", Fact::Event(Event::Granted(stamp))) => {
-                stamp.is_some() && self.granted_last.is_some()
+                stamp.is_some() && self.granted_last.contains_key(&None)
+            }
+            ("fairness", Fact::Event(Event::Entered(region, stamp))) => {
+                stamp.is_some() && self.granted_last.contains_key(&Some(*region))
             }
             ("fencing", Fact::Event(Event::Fenced(_))) => self.fenced_last.is_some(),
             ("ordering", Fact::Event(Event::Granted(_) | Event::Fenced(_))) => {
@@ -144,7 +167,7 @@ impl Monitor<Command, Event> for Exclusion {
                 let others = self.pasts.iter().filter(|(other, _)| **other != at);
                 past.is_some_and(|past| others.into_iter().any(|(_, its)| past < its || its < past))
             }
-            ("safety" | "wellformed", Fact::Event(Event::Granted(_) | Event::Fenced(_))) => true,
+            ("safety" | "wellformed", Fact::Event(event)) => *event != Event::Lost,
             ("wellformed", Fact::Command(Command::Release)) => true,
             _ => false,
         }
@@ -185,6 +208,23 @@ mod tests {
         for number in [1, 2] {
             monitor.observe(node(number), Fact::Command(&Command::Release)).unwrap();
         }
+    }
+
+    #[test]
+    fn two_inside_break_safety_only_in_the_same_region() {
+        let mut monitor = monitor(true);
+        let entered = |region, time, number| {
+            Event::Entered(Region(region), Some(Stamp { time, node: node(number) }))
+        };
+        enter(&mut monitor, 1, entered(0, 5, 1)).unwrap();
+        enter(&mut monitor, 2, entered(1, 3, 2)).unwrap();
+        let violation = enter(&mut monitor, 3, entered(1, 4, 3)).unwrap_err();
+        assert_eq!(violation.to_string(), "safety: node 3 enters region b while node 2 is inside");
+        for number in [1, 2, 3] {
+            monitor.observe(node(number), Fact::Command(&Command::Release)).unwrap();
+        }
+        let unfair = enter(&mut monitor, 1, entered(0, 2, 1)).unwrap_err();
+        assert_eq!(unfair.to_string(), "fairness: the wish 2.1 is granted after the younger 5.1");
     }
 
     #[test]

@@ -102,7 +102,8 @@ impl Algorithm for NaimiTrehel {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let others = boot.view.others(boot.me);
-        let place = boot.setup.holder.or(boot.view.members().first().copied());
+        let first = boot.view.members().first();
+        let place = boot.setup.holder.or(first.map(|&first| boot.setup.in_place_of(first)));
         // Whoever comes back from a crash must not make a second token.
         let fresh = boot.life.is_first() || others.is_empty();
         let last = place.filter(|&place| !fresh || place != boot.me);

@@ -139,7 +139,7 @@ impl Algorithm for Raymond {
     fn boot(boot: Boot<'_, Self>) -> Self {
         let setup = boot.setup;
         let root = || path_to_root(setup, boot.me).last().unwrap_or(boot.me);
-        let place = setup.holder.unwrap_or_else(root);
+        let place = setup.holder.unwrap_or_else(|| setup.in_place_of(root()));
         // The neighbour towards the token is the child on the way up from it, else the parent.
         let child = path_to_root(setup, place).find(|&node| setup.parent(node) == Some(boot.me));
         let neighbours: Vec<_> = boot.neighbours.iter().collect();

@@ -5,6 +5,8 @@ use alloc::sync::Arc;
 use quorate_core::{NodeId, NodeSet, PerNode, Span, Stamp, Topology};
 use quorate_quorum::{Grid, Kind, System};
 
+use super::Region;
+
 /// A setup: what all nodes are told at boot. Each algorithm asks it for what it needs.
 ///
 /// A setup is small, whatever the number of nodes: most algorithms need neither quorums nor a tree,
@@ -21,6 +23,9 @@ pub struct Setup {
     pub tree: Tree,
     /// No message takes longer, where timeouts rely on that.
     pub delay_max: Span,
+    /// By so many nodes the roles of single nodes are moved on, where a coordinator decides or a token
+    /// begins: not all regions burden the same node.
+    pub shift: usize,
 }
 
 /// Quorums, one per node, with the node itself in it. Any two intersect.
@@ -58,6 +63,7 @@ impl Setup {
             quorums: Quorums::Grid,
             tree: Tree::Binary,
             delay_max: Span::UNIT,
+            shift: 0,
         }
     }
 
@@ -74,7 +80,22 @@ impl Setup {
     pub fn in_view(&self, count: usize, holder: Option<NodeId>) -> Self {
         let quorums =
             if count == self.count { self.quorums.clone() } else { self.quorums.resized(count) };
-        Self { count, holder, quorums, tree: Tree::Binary, delay_max: self.delay_max }
+        let Self { delay_max, shift, .. } = *self;
+        Self { count, holder, quorums, tree: Tree::Binary, delay_max, shift }
+    }
+
+    /// The same for one of several critical regions.
+    #[must_use]
+    pub fn in_region(&self, region: Region) -> Self {
+        Self { shift: region.0.into(), ..self.clone() }
+    }
+
+    /// The node that has the role which this one has usually: it decides, or has the token first.
+    pub(super) fn in_place_of(&self, usual: NodeId) -> NodeId {
+        match self.shift {
+            0 => usual,
+            shift => NodeId::at((usual.index() + shift) % self.count.max(1)),
+        }
     }
 
     /// The quorum of a node.

@@ -123,7 +123,7 @@ impl Algorithm for Singhal {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let count = boot.view.members().len();
-        let first = boot.setup.holder.unwrap_or(NodeId::at(0));
+        let first = boot.setup.holder.unwrap_or_else(|| boot.setup.in_place_of(NodeId::at(0)));
         // Whoever comes back from a crash must not make a second token, and asks everybody.
         let fresh = boot.life.is_first();
         let step = |node: NodeId| (node.index() + count - first.index()) % count;

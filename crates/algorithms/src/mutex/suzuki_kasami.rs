@@ -109,7 +109,8 @@ impl Algorithm for SuzukiKasami {
 
     fn boot(boot: Boot<'_, Self>) -> Self {
         let count = boot.view.members().len();
-        let place = boot.setup.holder.or(boot.view.members().first().copied());
+        let first = boot.view.members().first();
+        let place = boot.setup.holder.or(first.map(|&first| boot.setup.in_place_of(first)));
         // Whoever comes back from a crash must not make a second token.
         let has_token = place == Some(boot.me) && boot.life.is_first();
         let token = has_token.then(|| Box::new(Token::new(count)));

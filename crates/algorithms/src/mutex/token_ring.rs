@@ -170,7 +170,9 @@ impl Algorithm for TokenRing {
     fn boot(boot: Boot<'_, Self>) -> Self {
         let Config { pace, regenerate, coordinator, delay_max } = *boot.config;
         let members = boot.view.members();
-        let start = boot.setup.holder.or(members.first().copied());
+        let moved = |usual: NodeId| boot.setup.in_place_of(usual);
+        let first = members.first().copied();
+        let start = boot.setup.holder.or(first.map(moved));
         // Whoever comes back from a crash must not make a second token.
         let here = start == Some(boot.me) && (boot.life.is_first() || members.len() == 1);
         let inside = here && boot.setup.holder.is_some() && boot.life.is_first();
@@ -182,7 +184,8 @@ impl Algorithm for TokenRing {
             tag: Tag::default(),
             token: if here { Token::Here } else { Token::Away },
             phase: Phase::begun(inside),
-            recovery: regenerate.then(|| Recovery::new(boot.view, coordinator, delay, pace)),
+            recovery: regenerate
+                .then(|| Recovery::new(boot.view, coordinator.or(first).map(moved), delay, pace)),
         }
     }
 }

@@ -168,7 +168,7 @@ impl Workload<Command, Event> for Users {
 
     fn told(&mut self, node: NodeId, event: &Event) -> Option<NodeId> {
         match event {
-            Event::Granted(_) | Event::Fenced(_) => {
+            Event::Granted(_) | Event::Entered(..) | Event::Fenced(_) => {
                 self.doing[node] = Doing::Inside;
                 None
             }

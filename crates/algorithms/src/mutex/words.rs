@@ -19,10 +19,35 @@ pub enum Command {
 pub enum Event {
     /// You are inside; with the stamp of the wish, where the algorithm has one.
     Granted(Option<Stamp>),
+    /// You are inside of this region, where there are several; with the stamp of the wish, as above.
+    Entered(Region, Option<Stamp>),
     /// You are inside, and this proves it: whatever is guarded refuses older tokens.
     Fenced(Fence),
     /// You are not inside any more: the others go on without you.
     Lost,
+}
+
+/// A critical region, where there are several; the first is `a`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Region(pub u8);
+
+impl fmt::Debug for Region {
+    /// A letter, or two behind `z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = |place: u8| char::from(b'a' + place % 26);
+        match self.0 / 26 {
+            0 => write!(f, "{}", letter(self.0)),
+            row => write!(f, "{}{}", letter(row - 1), letter(self.0)),
+        }
+    }
+}
+
+impl Region {
+    /// The region that prints so.
+    fn read(text: &str) -> Option<Self> {
+        (0..=u8::MAX).map(Self).find(|region| format!("{region:?}") == text)
+    }
 }
 
 /// A token of an entry. Each is larger than all that were given before.
@@ -57,12 +82,10 @@ impl Event {
         };
         let event = match (name, told) {
             ("Lost", _) => Self::Lost,
-            ("Granted", "None") => Self::Granted(None),
-            ("Granted", stamp) => {
-                let stamp = stamp.strip_prefix("Some(")?.strip_suffix(')')?;
-                let (time, node) = stamp.split_once('.')?;
-                let (time, node) = (time.parse().ok()?, NodeId::new(node.parse().ok()?)?);
-                Self::Granted(Some(Stamp { time, node }))
+            ("Granted", stamp) => Self::Granted(read_stamp(stamp)?),
+            ("Entered", entry) => {
+                let (region, stamp) = entry.split_once(", ")?;
+                Self::Entered(Region::read(region)?, read_stamp(stamp)?)
             }
             ("Fenced", fence) => {
                 let (epoch, counter) = fence.split_once(':')?;
@@ -74,6 +97,17 @@ impl Event {
         // Numbers can be written in several ways, of which one is what an event prints.
         (format!("{event:?}") == text).then_some(event)
     }
+}
+
+/// The stamp that prints so, if there is one.
+fn read_stamp(text: &str) -> Option<Option<Stamp>> {
+    if text == "None" {
+        return Some(None);
+    }
+    let stamp = text.strip_prefix("Some(")?.strip_suffix(')')?;
+    let (time, node) = stamp.split_once('.')?;
+    let (time, node) = (time.parse().ok()?, NodeId::new(node.parse().ok()?)?);
+    Some(Some(Stamp { time, node }))
 }
 
 #[cfg(test)]
@@ -94,7 +128,19 @@ mod tests {
         let stamp = Stamp { time: 12, node: node(3) };
         let fence = Fence { epoch: ViewId(2), counter: 7 };
         let events = [Event::Granted(None), Event::Granted(Some(stamp)), Event::Fenced(fence)];
-        for event in events.into_iter().chain([Event::Lost]) {
+        let regions = [0, 25, 26, 63].map(|region| Event::Entered(Region(region), Some(stamp)));
+        assert_eq!(
+            format!(
+                "{:?}",
+                regions.map(|event| match event {
+                    Event::Entered(region, _) => region,
+                    _ => unreachable!("all of them are"),
+                })
+            ),
+            "[a, z, aa, bl]"
+        );
+        let others = [Event::Lost, Event::Entered(Region(1), None)];
+        for event in events.into_iter().chain(regions).chain(others) {
             assert_eq!(Event::read(&format!("{event:?}")), Some(event));
         }
         for text in ["", "Granted", "Granted()", "Granted(Some(1.0))", "Granted(Some(+1.1))"] {

@@ -16,7 +16,12 @@ fn multicasts_cost_what_they_should() {
     for (name, value) in [
         ("delivered", serde_json::json!(160)),
         ("messages", serde_json::json!(280)),
-        ("by_kind", serde_json::json!({ "DATA": 140, "ACK": 140, "REPAIR": 0 })),
+        (
+            "by_kind",
+            serde_json::json!({
+                "DATA": 140, "ACK": 140, "REPAIR": 0, "JOIN": 0, "WELCOME": 0, "ABSENT": 0, "LEAVE": 0
+            }),
+        ),
         ("nacks", serde_json::json!(0)),
         ("repairs", serde_json::json!(0)),
         ("duplicates", serde_json::json!(0)),

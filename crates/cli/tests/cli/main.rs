@@ -14,3 +14,4 @@ mod words;
 
 /// The multicast that most of these run.
 const ACK: &str = "group/ack-multicast";
+const SEQUENCER: &str = "group/sequencer";

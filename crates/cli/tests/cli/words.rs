@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::ACK;
 use crate::command::{code, folder, json, quorate};
+use crate::{ACK, SEQUENCER};
 
 #[test]
 fn pictures_are_drawn() {
@@ -89,13 +89,17 @@ fn bad_input_gets_one_sentence_that_names_the_argument() {
         (&["sim", ACK, "--order", "chaos"], "--order: chaos is none of fifo, causal, total"),
         (&["sim", ACK, "--order", "total"], "--order: the order of group/ack-multicast is always"),
         (&["sim", ACK, "--join", "4"], "--join: 4 is not of the form NODE@TIME"),
-        (&["sim", ACK, "--join", "4@1"], "--join: the members of group/ack-multicast are the same"),
-        (&["sim", ACK, "--leave", "4@1"], "--leave: the members of group/ack-multicast"),
+        (
+            &["sim", SEQUENCER, "--join", "4@1"],
+            "--join: the members of group/sequencer are the same",
+        ),
+        (&["sim", SEQUENCER, "--leave", "4@1"], "--leave: the members of group/sequencer"),
+        (&["sim", ACK, "--join", "4@1"], "--join: node 4 is a member from the start"),
         (&["sim", ACK, "--gap", "soon"], "--gap: soon is not a time"),
         (&["sim", ACK, "--window", "0"], "--window: 0 is not a number from 1 to 65536"),
         (&["sim", ACK, "--heartbeat", "off"], "--heartbeat"),
         (&["sim", "group/nack-multicast", "--pause", "0"], "--pause: 0 would not be a pause"),
-        (&["check", ACK, "--leave", "1@1"], "--leave: the members of group/ack-multicast"),
+        (&["check", SEQUENCER, "--leave", "1@1"], "--leave: the members of group/sequencer"),
         (&["sim", ra, "--trace", "no/such/folder"], "--trace: no/such/folder"),
         (&["check", ra, "--nodes", "100"], "--nodes: 100 is not"),
         (&["check", ra, "--crashes", "999"], "--crashes: 999"),

@@ -230,7 +230,7 @@ impl Observer<Command, Event> for Entries {
             Fact::Command(Command::Acquire) => {
                 self.waiting.insert(at);
             }
-            Fact::Event(Event::Granted(_) | Event::Fenced(_)) => {
+            Fact::Event(Event::Granted(_) | Event::Entered(..) | Event::Fenced(_)) => {
                 self.waiting.remove(&at);
                 self.left = self.left.saturating_sub(1);
                 if self.left == 0 && self.found.is_none() {

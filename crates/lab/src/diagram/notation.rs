@@ -8,6 +8,8 @@
 
 /// The most entries of a list that are shown.
 const ENTRIES_MAX: usize = 8;
+/// What stands behind a message of one of several critical regions, before the name of the region.
+const IN_REGION: &str = "in ";
 /// Values inside of values are read so deep.
 const DEPTH_MAX: usize = 64;
 
@@ -22,12 +24,16 @@ pub(super) struct Notation {
     pub(super) short: String,
     /// It carries nothing itself: what is told is the view that it is sent in.
     pub(super) is_of_view: bool,
+    /// The critical region that it is about, where there are several.
+    region: Option<String>,
 }
 
 impl Notation {
     /// The message of this kind and text.
     pub(super) fn new(kind: &str, text: &str) -> Self {
         let (value, rest) = Reader { rest: text }.all();
+        let region = rest.strip_prefix(IN_REGION);
+        let rest = if region.is_some() { "" } else { rest };
         let mut path = Vec::new();
         let core = value.named(&plain(kind), &mut path);
         let mut parts = core.map_or_else(|| value.parts_of_other(rest), Value::parts);
@@ -43,7 +49,8 @@ impl Notation {
             full = format!("{full} {rest}").trim_start().to_string();
             short = format!("{short} {number}").trim_start().to_string();
         }
-        Self { kind: super::printable(kind), full, short, is_of_view }
+        let region = region.map(super::printable);
+        Self { kind: super::printable(kind), full, short, is_of_view, region }
     }
 
     /// The whole, with so many characters at most inside the parentheses.
@@ -60,9 +67,13 @@ impl Notation {
 
     /// The kind with this in parentheses.
     pub(super) fn with(&self, content: &str) -> String {
-        match content {
+        let said = match content {
             "" => self.kind.clone(),
             _ => format!("{}({})", self.kind, super::printable(content)),
+        };
+        match &self.region {
+            Some(region) => format!("{said} {IN_REGION}{region}"),
+            None => said,
         }
     }
 }
@@ -372,6 +383,8 @@ mod tests {
     fn messages_are_written_as_in_papers() {
         assert_eq!(full("REQUEST", "Request(1.1)"), "REQUEST(1.1)");
         assert_eq!(full("REPLY", "Reply"), "REPLY");
+        assert_eq!(full("REQUEST", "Request(3.2) in b"), "REQUEST(3.2) in b");
+        assert_eq!(short("REPLY", "Reply in aa"), "REPLY in aa");
         assert_eq!(full("FROM", "From { rank: 1, hops: 2 }"), "FROM(rank 1, hops 2)");
         assert_eq!(short("FROM", "From { rank: 1, hops: 2 }"), "FROM(1, 2)");
         assert_eq!(full("CANDIDACY", "Msg { rank: 1, opens: true }"), "CANDIDACY(rank 1, opens)");

@@ -173,7 +173,9 @@ impl Judged for Mutex {
 
     fn named(event: &mutex::Event) -> Vec<NodeId> {
         match event {
-            mutex::Event::Granted(stamp) => stamp.iter().map(|stamp| stamp.node).collect(),
+            mutex::Event::Granted(stamp) | mutex::Event::Entered(_, stamp) => {
+                stamp.iter().map(|stamp| stamp.node).collect()
+            }
             mutex::Event::Fenced(_) | mutex::Event::Lost => Vec::new(),
         }
     }
@@ -273,7 +275,7 @@ impl Judged for Group {
             group::Event::Installed { members, .. } | group::Event::Transitional { members } => {
                 members.to_vec()
             }
-            group::Event::Left | group::Event::Excluded => Vec::new(),
+            group::Event::Joined | group::Event::Left | group::Event::Excluded => Vec::new(),
         }
     }
 
@@ -311,7 +313,8 @@ impl Judged for Group {
         }
         let monitor = |order| {
             let (atomic, live) = (claimed_or_silent("atomicity"), claimed_or_silent("liveness"));
-            let promise = group::Promise { order, atomic, views, live };
+            let newcomers = group::Newcomers::Known;
+            let promise = group::Promise { order, atomic, views, live, newcomers };
             group::Delivery::new(nodes, &members, promise)
         };
         let mut oracles = Oracles::of(monitor(orders[0]));

@@ -3,12 +3,13 @@
 use std::vec::Vec;
 
 use quorate_check::{Outcome, Plan, check};
-use quorate_core::Input;
+use quorate_core::{Input, Kept, Life};
 use quorate_sim::Network;
 
 use super::*;
 use crate::faults::crashes;
-use crate::group::testing::{Trial, bad_network, burst, cut, quiet, senders, wish};
+use crate::group::Pattern;
+use crate::group::testing::{Trial, bad_network, burst, cut, quiet, senders, users_of, wish};
 use crate::testing::{Log, feed, ignores, node, units};
 
 fn trial(count: usize, config: Config) -> Trial<AckMulticast> {
@@ -141,7 +142,118 @@ fn what_makes_no_sense_is_ignored() {
         ignores(&it, 1, 2, Msg::Data(Unit { seq, number: 1 }));
     }
     ignores(&it, 1, 4, Msg::Data(Unit { seq: 1, number: 1 }));
+    for msg in [Msg::Welcome(1), Msg::Absent, Msg::Leave] {
+        ignores(&it, 1, 4, msg);
+    }
+    ignores(&it, 1, 9, Msg::Join);
+    let mut newcomer = scene.boot(node(4));
+    assert!(feed(&mut newcomer, 4, Input::Command(Command::Join)).is_ok());
+    ignores(&newcomer, 4, 1, Msg::Welcome(u64::MAX));
     ignores(&it, 1, 9, Msg::Data(Unit { seq: 1, number: 1 }));
+}
+
+/// Node 1 sends at 1.5, 3, 4.5 and 6. Node 4 asks at 2.2, is welcomed at 3.2 and a member at 4.2: it
+/// gets the third message and the fourth, and nobody sends it the first two.
+#[test]
+fn who_joins_gets_what_is_sent_from_then_on() {
+    let log = trial(4, Config::default()).changing(3, 4, &[(4, 2.2)], &[]).run();
+    assert_eq!(log.counts(["JOIN", "WELCOME", "ABSENT", "LEAVE"]), [3, 3, 0, 0]);
+    assert_eq!(counts(&log), [2 + 2 + 3 + 3, 10, 0]);
+    assert_eq!(log.told_of("joined"), [(4.2, 4)]);
+    assert_eq!(delivered(&log, 4), [(5.5, "1:3"), (7.0, "1:4")]);
+}
+
+fn delivered(log: &Log, number: u32) -> Vec<(f64, &str)> {
+    let mine = log.told.iter().filter(|(_, node, _)| *node == number);
+    mine.filter_map(|(at, _, text)| Some((*at, text.strip_prefix("deliver ")?))).collect()
+}
+
+/// The JOIN to node 1 is lost, and the WELCOME of node 2: the newcomer asks both again, after 2.1.
+#[test]
+fn a_newcomer_asks_until_all_have_answered() {
+    let log = trial(3, Config::default())
+        .network(cut(&[(3, 1, 2.2), (2, 3, 4.2)]))
+        .changing(2, 4, &[(3, 2.2)], &[])
+        .run();
+    assert_eq!(log.counts(["JOIN", "WELCOME"]), [4, 3]);
+    assert_eq!(log.told_of("joined"), [(6.3, 3)]);
+    // Node 1 is asked at 5.3, has sent three then, and the fourth at 6.
+    assert_eq!(delivered(&log, 3), [(7.0, "1:4")]);
+}
+
+/// What was sent to a newcomer before it knew where to begin is repeated: node 1 welcomes it at 3.2, and
+/// this is lost; the message of 4.5 makes no sense to it, and comes again.
+#[test]
+fn what_is_sent_after_a_welcome_counts_though_the_welcome_is_lost() {
+    let log = trial(3, Config::default())
+        .network(cut(&[(1, 3, 4.2)]))
+        .changing(2, 4, &[(3, 2.2)], &[])
+        .run();
+    assert_eq!(log.told_of("joined"), [(6.3, 3)]);
+    assert_eq!(delivered(&log, 3), [(7.6, "1:3"), (7.6, "1:4")]);
+}
+
+/// Node 3 leaves at 4.2. The message of 4.5 is sent to it all the same, and it says so once more; that
+/// of 6 is sent to it only if the first LEAVE is lost. Nothing is repeated to it.
+#[test]
+fn nobody_waits_for_who_has_left() {
+    let run = |network| {
+        let trial = trial(3, Config::default()).network(network);
+        let log = trial.changing(3, 4, &[], &[(3, 4.2)]).run();
+        assert_eq!(log.told_of("left"), [(4.2, 3)]);
+        (counts(&log), log.count("LEAVE"))
+    };
+    assert_eq!(run(Network::default()), ([2 + 2 + 2 + 1, 2 + 2 + 1 + 1, 0], 2 + 1));
+    assert_eq!(run(cut(&[(1, 3, 4.2)])), ([2 + 2 + 2 + 2, 2 + 2 + 1 + 1, 0], 2 + 2));
+}
+
+/// The sender leaves when all have what it sent: the copy to node 3 of 1.5 is lost, and repeated at 3.6.
+#[test]
+fn a_sender_leaves_when_all_have_what_it_sent() {
+    let log = trial(3, Config::default())
+        .network(cut(&[(1, 3, 1.5)]))
+        .changing(3, 1, &[], &[(1, 2.0)])
+        .run();
+    assert_eq!(log.told_of("left"), [(5.6, 1)]);
+    assert_eq!(delivered(&log, 3), [(4.6, "1:1")]);
+}
+
+/// Two join at the same time and hear of each other, and a third finds that one has left.
+#[test]
+fn newcomers_know_of_each_other() {
+    let joins = [(2, 1.0), (3, 1.2), (4, 12.0)];
+    let mut trial = trial(5, Config::default()).changing(1, 1, &joins, &[(2, 9.0)]);
+    let pattern = Pattern {
+        gap: units(7.0),
+        joins: joins.map(|(number, at)| (node(number), units(at))).into(),
+        leaves: [(node(2), units(9.0))].into(),
+        ..Pattern::default()
+    };
+    trial.wishes = users_of(&trial.scene, &[3], 2, pattern);
+    let log = trial.run();
+    assert_eq!(log.told_of("joined"), [(3.0, 2), (3.2, 3), (14.0, 4)]);
+    // Node 3 sends at 10.2 and 17.2, when node 2 is there no more and node 4 is.
+    let everybody = [1, 2, 3, 4, 5].map(|number| delivered(&log, number).len());
+    assert_eq!(everybody, [2, 0, 2, 1, 0]);
+    assert_eq!(log.counts(["JOIN", "WELCOME", "ABSENT", "LEAVE"]), [12, 2 + 2 + 2, 5, 3]);
+}
+
+/// Who has left does not come back, and who comes back does not join.
+#[test]
+fn nobody_joins_twice() {
+    let scene = trial(2, Config::default()).scene;
+    let mut it = scene.boot(node(2));
+    let left = feed(&mut it, 2, Input::Command(Command::Leave)).unwrap();
+    assert_eq!(left.last().map(String::as_str), Some("Emit(left)"));
+    let mut back = scene.reboot(node(2), Life(1), &Kept::new());
+    for it in [&mut it, &mut back] {
+        for command in [Command::Join, Command::Leave, wish(1)] {
+            assert_eq!(feed(it, 2, Input::Command(command)), Err(Refusal::NotMember));
+        }
+        for msg in [Msg::Welcome(0), Msg::Absent, Msg::Leave, Msg::Ack(1)] {
+            ignores(it, 2, 1, msg);
+        }
+    }
 }
 
 #[test]
@@ -183,6 +295,33 @@ fn every_interleaving_holds() {
     assert_eq!(counts, [2_901, 9_582, 1_012]);
 }
 
+/// One joins and one leaves, at any time.
+#[test]
+fn every_interleaving_of_a_join_and_a_leave_holds() {
+    let states = |members, joins: &[(u32, f64)], leaves: &[(u32, f64)], plan| {
+        let trial = trial(3, patient(1)).changing(members, 1, joins, leaves);
+        trial.plan(plan).states()
+    };
+    let counts = [
+        states(2, &[(3, 1.0)], &[(2, 1.0)], quiet(1, 0)),
+        states(2, &[(3, 1.0)], &[(1, 1.0)], quiet(0, 1)),
+        states(1, &[(2, 1.0), (3, 1.0)], &[], quiet(0, 0)),
+    ];
+    assert_eq!(counts, [3_201, 2_019, 2_175]);
+}
+
+/// As many join and leave as can, on a bad network.
+#[test]
+fn random_runs_survive_newcomers_and_leavers() {
+    for seed in 0..100 {
+        let trial = trial(6, patient(30)).network(bad_network());
+        let joins = [(4, 2.0), (5, 4.0), (6, 6.0)];
+        let leaves = [(2, 3.0), (4, 9.0), (1, 14.0)];
+        let log = trial.changing(3, 9, &joins, &leaves).seed(seed).run();
+        assert_eq!((log.told_of("joined").len(), log.told_of("left").len()), (3, 3));
+    }
+}
+
 /// The bound is needed: without it, silence means nothing, and who is suspected misses the rest.
 #[test]
 fn with_unbounded_delays_a_suspicion_can_be_wrong() {
@@ -202,4 +341,6 @@ fn mistakes_are_caught_in_the_fewest_steps() {
         |mistake| trial(3, patient(1)).sending(senders(3, 1, 2)).plan(quiet(1, 0)).catch(mistake);
     let caught = ["DeliverEarly", "StableAtFirstAck", "ConfirmOnce"].map(catch);
     assert_eq!(caught, [("atomicity", 14), ("atomicity", 13), ("atomicity", 15)]);
+    let joining = trial(3, patient(1)).changing(2, 1, &[(3, 1.0)], &[]).plan(quiet(0, 0));
+    assert_eq!(joining.catch("ForgetNewcomers"), ("atomicity", 12));
 }

@@ -1,14 +1,21 @@
-//! The receiving side: sort what comes, and complain about gaps.
+//! The receiving side: begin and stop to listen, sort what comes, and complain about gaps.
 
-use quorate_core::{Ctx, NodeId};
+use quorate_core::{Ctx, NodeId, PerNode};
 
 use super::{Msg, NackMulticast, Timer};
+use crate::group::standing::Standing;
 use crate::group::stream::{Place, Stream, Unit, field};
 use crate::group::{Event, MessageId};
+
+/// No sender comes so far: a place beyond is made up.
+const PLACE_MAX: u64 = u64::MAX / 2;
 
 /// One sender, as a receiver knows it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Source {
+    /// This receiver has joined, and nothing of the sender has come since: where its stream begins is
+    /// not known.
+    unheard: bool,
     /// What has come.
     stream: Stream,
     /// The last place that is known to be in use, as far as there is room.
@@ -19,6 +26,11 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// Does this receiver know where the stream begins for it?
+    pub(super) const fn has_begun(&self) -> bool {
+        !self.unheard
+    }
+
     /// Asserts what must be true between two steps.
     pub(super) fn assert_invariants(&self, window: u64) {
         self.stream.assert_invariants(window);
@@ -28,6 +40,39 @@ impl Source {
 }
 
 impl NackMulticast {
+    /// Begins to listen.
+    pub(super) fn join(&mut self, cx: &mut Ctx<'_, Self>) {
+        cx.trace("join", &[]);
+        self.standing = Standing::Member;
+        let unheard = |_| Source { unheard: true, ..Source::default() };
+        self.sources = PerNode::new(self.sources.len(), unheard);
+        cx.emit(Event::Joined);
+    }
+
+    /// Stops listening. What it has sent can still be asked for.
+    pub(super) fn leave(&mut self, cx: &mut Ctx<'_, Self>) {
+        cx.trace("leave", &[]);
+        for (node, source) in self.sources.iter() {
+            if source.asking.is_some() {
+                cx.cancel_timer(Timer::Repairs(node));
+            }
+        }
+        self.standing = Standing::Gone;
+        self.sources = PerNode::new(self.sources.len(), |_| Source::default());
+        cx.emit(Event::Left);
+    }
+
+    /// The first unit that comes of a sender: what was before it is not missed.
+    pub(super) fn begin(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
+        let Some(behind) = unit.seq.checked_sub(1).filter(|behind| *behind <= PLACE_MAX) else {
+            return cx.trace("stray number", &[field(from), ("seq", unit.seq)]);
+        };
+        cx.trace("begin", &[field(from), ("seq", unit.seq)]);
+        let stream = Stream::behind(behind);
+        self.sources[from] = Source { stream, top: unit.seq, ..Source::default() };
+        self.deliver(cx, from, unit);
+    }
+
     /// A unit has come.
     pub(super) fn receive(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, unit: Unit) {
         match self.sources[from].stream.place(unit.seq, self.window) {

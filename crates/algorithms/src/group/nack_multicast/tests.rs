@@ -3,7 +3,7 @@
 use std::vec::Vec;
 
 use quorate_check::Plan;
-use quorate_core::Input;
+use quorate_core::{Input, Kept, Life};
 use quorate_sim::Network;
 
 use super::*;
@@ -177,7 +177,7 @@ fn what_makes_no_sense_is_ignored() {
     let mut scene = trial(4, PLAIN).scene;
     scene.setup.members.remove(node(4));
     let mut it = scene.boot(node(1));
-    ignores(&it, 1, 4, Msg::Data(Unit { seq: 1, number: 1 }));
+    ignores(&scene.boot(node(4)), 4, 1, Msg::Data(Unit { seq: 1, number: 1 }));
     ignores(&it, 1, 9, Msg::Stop(1));
     ignores(&it, 1, 9, Msg::Nack(1));
     ignores(&it, 1, 2, Msg::Heartbeat(0));
@@ -198,6 +198,73 @@ fn whoever_asks_gets_a_repair() {
     let asked = Input::Message { from: node(4), msg: Msg::Nack(1) };
     let effects = feed(&mut it, 1, asked).unwrap();
     assert_eq!(effects, ["Send { to: 4, msg: Repair(1) }"]);
+}
+
+/// Node 1 sends at 1.5, 3, 4.5 and 6. Node 3 joins at 3.2, when unit 2 is on its way, and is not owed
+/// unit 1; nobody is told, and nothing is asked for.
+#[test]
+fn who_joins_begins_with_the_first_unit_that_comes() {
+    let log = trial(3, PLAIN).changing(2, 4, &[(3, 3.2)], &[]).run();
+    assert_eq!(counts(&log), [8, 0, 0, 0, 0]);
+    assert_eq!(delivered(&log, 2).len(), 4);
+    assert_eq!(delivered(&log, 3), [4.0, 5.5, 7.0]);
+    assert_eq!(log.told_of("joined"), [(3.2, 3)]);
+}
+
+/// What is lost after that is missed as usual; before, it is nobody's loss. Unit 2 is lost, with which
+/// node 3 would begin, and unit 4.
+#[test]
+fn a_newcomer_misses_nothing_from_before_its_first_unit() {
+    let lost = cut(&[(1, 3, 3.0), (1, 3, 6.0)]);
+    let log = trial(3, STOP).network(lost).changing(2, 4, &[(3, 2.7)], &[]).run();
+    assert_eq!(counts(&log), [8, 1, 1, 0, 2]);
+    assert_eq!(delivered(&log, 3), [5.5, 6.0 + 2.0 + 3.0]);
+}
+
+/// Signals of the end and repairs to all say nothing to who has not begun.
+#[test]
+fn a_newcomer_begins_with_data_only() {
+    let mut scene = trial(3, PLAIN).scene;
+    scene.setup.members.remove(node(3));
+    let mut it = scene.boot(node(3));
+    let joined = feed(&mut it, 3, Input::Command(Command::Join)).unwrap();
+    assert_eq!(joined, ["Emit(joined)"]);
+    let unit = |seq| Unit { seq, number: seq as u32 };
+    for msg in [Msg::Stop(7), Msg::Heartbeat(7), Msg::Repair(unit(7)), Msg::Data(unit(0))] {
+        ignores(&it, 3, 1, msg);
+    }
+    ignores(&it, 3, 1, Msg::Data(unit(u64::MAX)));
+    let first = Input::Message { from: node(1), msg: Msg::Data(unit(6)) };
+    assert_eq!(feed(&mut it, 3, first).unwrap(), ["Emit(deliver 1:6)"]);
+    let later = Input::Message { from: node(1), msg: Msg::Stop(7) };
+    assert_eq!(feed(&mut it, 3, later).unwrap()[0], "Send { to: 1, msg: Nack(7) }");
+    assert_eq!(feed(&mut it, 3, Input::Command(Command::Join)), Err(Refusal::Busy));
+}
+
+/// Node 2 leaves at 4 while it waits for unit 1, which is lost: it stops asking, and delivers nothing
+/// any more. Node 1 leaves when it has sent all, and still repairs what it sent.
+#[test]
+fn who_leaves_does_not_listen_and_answers_for_what_it_sent() {
+    let trial = trial(3, STOP).network(cut(&[(1, 2, 1.5), (1, 2, 5.0), (1, 3, 6.0)]));
+    let log = trial.changing(3, 4, &[], &[(2, 4.2), (1, 6.5)]).run();
+    assert_eq!(log.told_of("left"), [(4.2, 2), (6.5, 1)]);
+    assert_eq!(delivered(&log, 2), []);
+    assert_eq!(delivered(&log, 3), [2.5, 4.0, 5.5, 11.0]);
+    assert_eq!(counts(&log), [8, 2, 1, 0, 2]);
+}
+
+/// Who has left does not come back, and who comes back does not join.
+#[test]
+fn nobody_joins_twice() {
+    let scene = trial(2, PLAIN).scene;
+    let mut it = scene.boot(node(2));
+    assert_eq!(feed(&mut it, 2, Input::Command(Command::Leave)).unwrap(), ["Emit(left)"]);
+    let mut back = scene.reboot(node(2), Life(1), &Kept::new());
+    for it in [&mut it, &mut back] {
+        for command in [Command::Join, Command::Leave, wish(1)] {
+            assert_eq!(feed(it, 2, Input::Command(command)), Err(Refusal::NotMember));
+        }
+    }
 }
 
 /// However far ahead a peer says that it is: no more is asked for than there is room.
@@ -250,6 +317,27 @@ fn every_interleaving_holds() {
         states(two_stops, 2, 1, &quiet(1, 1)),
     ];
     assert_eq!(counts, [479, 1_988, 1_988, 5_478]);
+}
+
+/// One joins and one leaves, at any time.
+#[test]
+fn every_interleaving_of_a_join_and_a_leave_holds() {
+    let trial = trial(3, Config { retries: 1, ..STOP });
+    let trial = trial.changing(2, 2, &[(3, 1.0)], &[(2, 1.0)]).plan(quiet(1, 0));
+    assert_eq!(trial.states(), 2_689);
+}
+
+/// As many join and leave as can, on a bad network.
+#[test]
+fn random_runs_survive_newcomers_and_leavers() {
+    let config = Config { stops: 10, retries: 30, ..Config::default() };
+    for seed in 0..100 {
+        let trial = trial(6, config).network(bad_network());
+        let joins = [(4, 2.0), (5, 4.0), (6, 6.0)];
+        let leaves = [(2, 3.0), (4, 9.0), (1, 14.0)];
+        let log = trial.changing(3, 9, &joins, &leaves).seed(seed).run();
+        assert_eq!((log.told_of("joined").len(), log.told_of("left").len()), (3, 3));
+    }
 }
 
 /// The last unit and all signals behind it: k + 1 losses.

@@ -34,6 +34,16 @@ pub(super) enum Answer {
     },
 }
 
+impl Answer {
+    /// The timer that is set for it.
+    pub(super) const fn timer(self, unit: MessageId) -> Timer {
+        match self {
+            Self::Pending { .. } => Timer::Repair(unit),
+            Self::HeldDown { .. } => Timer::HoldDown(unit),
+        }
+    }
+}
+
 /// For so many distances after a repair requests for the same unit are ignored.
 const HOLD_DOWN: u64 = 3;
 
@@ -84,6 +94,9 @@ impl Srm {
     /// Somebody repeats a unit.
     pub(super) fn hear_repair(&mut self, cx: &mut Ctx<'_, Self>, repair: Repair) {
         let Repair { unit, asker, .. } = repair;
+        if !self.has_begun(unit.sender) {
+            return cx.trace("not for me", &named(unit));
+        }
         match self.hear_of(cx, unit) {
             Standing::New | Standing::Missing => {
                 self.deliver(cx, unit);

@@ -78,6 +78,9 @@ impl Srm {
     /// Somebody asks for a unit.
     pub(super) fn hear_request(&mut self, cx: &mut Ctx<'_, Self>, request: Request) {
         let unit = request.unit;
+        if !self.has_begun(unit.sender) {
+            return cx.trace("not for me", &named(unit));
+        }
         match self.hear_of(cx, unit) {
             Standing::New => {
                 self.miss(cx, unit);

@@ -160,7 +160,7 @@ impl Srm {
         cx.trace("hear session", &[("node", session.member.into())]);
         self.distances.hear(cx.me(), session, cx.now());
         for &(sender, number) in &session.tops {
-            if sender != cx.me() && self.members.contains(sender) && number > 0 {
+            if sender != cx.me() && self.nodes.contains(sender) && number > 0 {
                 self.hear_top(cx, MessageId { sender, number });
             }
         }
@@ -175,6 +175,9 @@ impl Srm {
 
     /// Somebody knows of this unit as a source's last one.
     fn hear_top(&mut self, cx: &mut Ctx<'_, Self>, unit: MessageId) {
+        if !self.has_begun(unit.sender) {
+            return self.note_top(cx, unit);
+        }
         if self.hear_of(cx, unit) == Standing::New {
             self.miss(cx, unit);
             self.wake(cx);

@@ -9,7 +9,9 @@ use quorate_core::Time;
 /// The units of one source, numbered from 1.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Stream {
-    /// The highest number that this member has heard of.
+    /// Up to this number units are from before this member's time; 0 if it was there from the start.
+    base: u32,
+    /// The highest number that this member has heard of. Invariant: not below `base`.
     pub(super) top: u32,
     /// What it has heard of and does not have. Invariant: numbers up to `top`, fewer than the window
     /// of them.
@@ -55,6 +57,21 @@ pub(super) enum Standing {
 }
 
 impl Stream {
+    /// The units from this one on, which is there.
+    pub(super) const fn from(number: u32) -> Self {
+        Self { base: number - 1, top: number, missing: BTreeMap::new() }
+    }
+
+    /// The units behind this one, of which nothing has come yet.
+    pub(super) const fn behind(number: u32) -> Self {
+        Self { base: number, top: number, missing: BTreeMap::new() }
+    }
+
+    /// Has anything come, or been heard of that was after this member's time began?
+    pub(super) const fn has_begun(&self) -> bool {
+        self.top > self.base
+    }
+
     pub(super) fn standing(&self, number: u32, window: u32) -> Standing {
         if number > self.top {
             let before = self.first_open().unwrap_or(self.top + 1) - 1;
@@ -62,7 +79,7 @@ impl Stream {
         }
         match self.missing.contains_key(&number) {
             true => Standing::Missing,
-            false if number == 0 || self.top - number >= window => Standing::Forgotten,
+            false if number <= self.base || self.top - number >= window => Standing::Forgotten,
             false => Standing::Kept,
         }
     }
@@ -112,13 +129,20 @@ impl Stream {
 
     /// How many units are kept for repairs.
     pub(super) fn kept(&self, window: u32) -> usize {
-        self.top.min(window) as usize - self.missing.len()
+        (self.top - self.base).min(window) as usize - self.missing.len()
+    }
+
+    /// All that it misses.
+    pub(super) fn all_missing(&self) -> impl Iterator<Item = u32> {
+        self.missing.keys().copied()
     }
 
     pub(super) fn assert_invariants(&self, window: u32) {
+        assert!(self.base <= self.top, "a stream goes on from where it begins");
         assert!(self.missing.len() <= window as usize, "what is missing fits the window");
         if let Some((first, _)) = self.missing.first_key_value() {
             assert!(self.top - first < window, "what is missing is not forgotten");
+            assert!(*first > self.base, "what was before its time is not missing");
         }
         if let Some((last, _)) = self.missing.last_key_value() {
             assert!(*last <= self.top, "what is missing exists");

@@ -344,7 +344,67 @@ fn units_have_their_numbers_in_order() {
     for number in [0, 2, u32::MAX] {
         assert_eq!(testing::refusal(&scene, node(1), wish(number)), Refusal::Busy);
     }
-    assert_eq!(testing::refusal(&scene, node(1), Command::Leave), Refusal::NotMember);
+    assert_eq!(testing::refusal(&scene, node(1), Command::Join), Refusal::Busy);
+}
+
+/// Members 1 to 3 of a chain of 4, of which 1 sends; node 4 joins, and node 2 leaves, at these times.
+fn changing(messages: u32, join: f64, leave: f64, config: Config) -> (Scene<Srm>, Senders) {
+    let mut scene = scene(&Named::Path, 4, config);
+    scene.setup.members.remove(node(4));
+    let pattern = Pattern {
+        gap: units(GAP),
+        joins: [(node(4), units(join))].into(),
+        leaves: [(node(2), units(leave))].into(),
+        ..Pattern::default()
+    };
+    let users = users_of(&scene, &[1], messages, pattern);
+    (scene, users)
+}
+
+/// Who joins begins with the first unit that comes, and neither asks for what was before it nor answers
+/// for it; who leaves passes on, and nothing else.
+#[test]
+fn who_joins_begins_to_listen_and_who_leaves_stops() {
+    let (scene, users) = changing(3, 1.5 * GAP, 2.5 * GAP, analysed(1.0, 0.0, 1.0, 0.0));
+    let (steps, report) = watch(&scene, users, &Network::default());
+    assert_eq!(report.violations().count(), 0);
+    assert_eq!(of(&steps, "begin"), [(2.0 * GAP + 3.0, 4)]);
+    let delivered = |number| of(&steps, "deliver").iter().filter(|(_, n)| *n == number).count();
+    assert_eq!([1, 2, 3, 4].map(delivered), [3, 2, 3, 2]);
+    assert_eq!(report.tally("nack").sum, 0);
+}
+
+/// With session messages, which tell a newcomer how far the sources are: it asks for nothing, and when
+/// a later unit is lost on its way, all who miss it get it.
+#[test]
+fn a_newcomer_asks_for_what_it_misses_and_not_for_what_was_before() {
+    let (scene, users) = changing(3, 1.5 * GAP, 2.5 * GAP, Config::default());
+    let (steps, report) = watch(&scene, users, &losing(3, 4, 3.0 * GAP + 2.0));
+    assert_eq!(report.violations().count(), 0);
+    assert_eq!(of(&steps, "note the top").len(), 1);
+    assert!(of(&steps, "detect").iter().all(|&(at, n)| at > 3.0 * GAP && n == 4));
+    let delivered = |number| of(&steps, "deliver").iter().filter(|(_, n)| *n == number).count();
+    assert_eq!([1, 2, 3, 4].map(delivered), [3, 2, 3, 2]);
+}
+
+/// A member leaves while it waits to ask and to answer: no timer of it is left.
+#[test]
+fn who_leaves_drops_its_timers() {
+    let scene = scene(&Named::Path, 3, Config::default());
+    let mut member = scene.boot(node(2));
+    let unit = |number| MessageId { sender: node(1), number };
+    let request = Request { unit: unit(2), asker: node(3), distance: Span::UNIT, first: true };
+    let input = |from, msg| Input::Message { from: node(from), msg };
+    for input in [Input::Start, input(1, Msg::Data(unit(2))), input(3, Msg::Request(request))] {
+        assert!(feed(&mut member, 2, input).is_ok());
+    }
+    let effects = testing::step(&mut member, node(2), Input::Command(Command::Leave)).unwrap();
+    let cancelled = effects.iter().filter(|effect| matches!(effect, Effect::CancelTimer(_)));
+    assert_eq!(cancelled.count(), 3);
+    assert_eq!(testing::refusal(&scene, node(1), Command::Join), Refusal::Busy);
+    for command in [Command::Join, Command::Leave, wish(1)] {
+        assert_eq!(feed(&mut member, 2, Input::Command(command)), Err(Refusal::NotMember));
+    }
 }
 
 /// What a peer makes up is ignored, or costs no more than a window of memory.
@@ -398,6 +458,20 @@ fn every_interleaving_holds() {
     };
     let quiet = analysed(1.0, 1.0, 1.0, 1.0);
     assert_eq!((states(2, quiet), states(1, told_once())), (17_849, 1_576_137));
+}
+
+/// One joins and one leaves, at any time.
+#[test]
+fn every_interleaving_of_a_join_and_a_leave_holds() {
+    let mut scene = scene(&Named::Path, 3, analysed(1.0, 1.0, 1.0, 1.0));
+    scene.setup.members.remove(node(3));
+    let pattern = Pattern {
+        joins: [(node(3), Span::UNIT)].into(),
+        leaves: [(node(2), Span::UNIT)].into(),
+        ..Pattern::default()
+    };
+    let users = users_of(&scene, &[1], 2, pattern);
+    assert_eq!(testing::exhaust(&scene, &users, &quiet(1, 0)), 1_051);
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Structure {
         match self {
             Self::Quorum => same(setup.quorum(node)),
             Self::Individual => (everybody(), alone()),
-            Self::Central => same([COORDINATOR, node].into_iter().collect()),
+            Self::Central => same([setup.in_place_of(COORDINATOR), node].into_iter().collect()),
             Self::All => same(everybody()),
             Self::Given(sets) => (sets.request[node].clone(), sets.inform[node].clone()),
         }
@@ -74,7 +74,7 @@ impl Structure {
         match self {
             Self::Quorum => setup.quorum(node).contains(other),
             Self::Individual => node == other,
-            Self::Central => node == other || other == COORDINATOR,
+            Self::Central => node == other || other == setup.in_place_of(COORDINATOR),
             Self::All => true,
             Self::Given(sets) => sets.inform[node].contains(other),
         }
