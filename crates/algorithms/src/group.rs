@@ -62,6 +62,8 @@ pub struct Promise {
     pub atomic: bool,
     /// How members agree on who they are.
     pub views: Views,
+    /// Messages of which it is wished are delivered uniformly; otherwise such a wish means nothing.
+    pub uniform: bool,
     /// What a working member sends, all working members deliver in the end.
     pub live: bool,
 }
@@ -70,7 +72,8 @@ impl Promise {
     /// Everything is delivered in this order, to all of a group that never changes.
     #[must_use]
     pub const fn always(order: Order) -> Self {
-        Self { order: Ordering::Always(order), atomic: true, views: Views::None, live: true }
+        let (order, views) = (Ordering::Always(order), Views::None);
+        Self { order, atomic: true, views, uniform: false, live: true }
     }
 }
 

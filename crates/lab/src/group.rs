@@ -224,6 +224,10 @@ impl Study for Group {
                 return Err(BadInput::new(argument, reason));
             }
         }
+        if group.uniform && !promise.uniform {
+            let reason = format!("{name} delivers no message uniformly");
+            return Err(BadInput::new("--uniform", reason));
+        }
         match (group.order, promise.order) {
             (Some(_), Ordering::None) => {
                 let reason = format!("{name} delivers messages as they come");
@@ -474,8 +478,8 @@ mod tests {
         let mut given = GroupSpec::default();
         change(&mut given);
         let spec = Spec::new("group/ack-multicast", 5).given(given);
-        let views =
-            Promise { order: Ordering::AsWished, atomic: true, views: Views::Primary, live: true };
+        let (order, views) = (Ordering::AsWished, Views::Primary);
+        let views = Promise { order, atomic: true, views, uniform: true, live: true };
         let made = || {
             let setup = Group::setup(&spec, &Topology::complete(5))?;
             Group::admit(&spec, &views)?;
@@ -519,7 +523,7 @@ mod tests {
         let admit = |asked, order| {
             let given = GroupSpec { order: Some(asked), ..GroupSpec::default() };
             let spec = Spec::new("group/ack-multicast", 3).given(given);
-            let promise = Promise { order, atomic: true, views: Views::None, live: true };
+            let promise = Promise { order, ..Promise::always(Order::Fifo) };
             Group::admit(&spec, &promise).is_ok()
         };
         let fifo = Ordering::Always(Order::Fifo);

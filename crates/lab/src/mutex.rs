@@ -505,7 +505,8 @@ impl Observer<Command, Event> for Criteria {
                 self.first_wish.get_or_insert(now);
             }
             Fact::Event(Event::Granted(_) | Event::Fenced(_)) => {
-                self.waiting -= 1;
+                // Who has not asked can be granted something too, where something is wrong.
+                self.waiting = self.waiting.saturating_sub(1);
                 self.inside = Some(at);
                 self.entries += 1;
                 if let Some(left) = self.left.take() {

@@ -339,6 +339,9 @@ impl AckMulticast {
 
     /// Sends what has waited, as far as there is room now.
     fn fill_window(&mut self, cx: &mut Ctx<'_, Self>) {
+        if flaw!(NewestFirst) {
+            self.waiting.make_contiguous().reverse();
+        }
         while self.has_room()
             && let Some(number) = self.waiting.pop_front()
         {

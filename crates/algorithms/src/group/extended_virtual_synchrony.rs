@@ -146,7 +146,7 @@ impl Algorithm for ExtendedVirtualSynchrony {
 
     fn promise((): &()) -> Promise {
         let views = Views::Partitionable;
-        Promise { order: Ordering::AsWished, atomic: true, views, live: true }
+        Promise { order: Ordering::AsWished, atomic: true, views, uniform: true, live: true }
     }
 
     fn admit(scene: &quorate_core::Scene<Self>) -> Result<(), BadOption> {

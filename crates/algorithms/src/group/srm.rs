@@ -128,7 +128,8 @@ impl Algorithm for Srm {
 
     fn promise(config: &Config) -> Promise {
         let Config { sessions, .. } = *config;
-        Promise { order: Ordering::None, atomic: sessions, views: Views::None, live: sessions }
+        let (order, views) = (Ordering::None, Views::None);
+        Promise { order, atomic: sessions, views, uniform: false, live: sessions }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

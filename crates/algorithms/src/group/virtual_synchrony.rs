@@ -162,7 +162,8 @@ impl Algorithm for VirtualSynchrony {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise { order: Ordering::AsWished, atomic: true, views: Views::Primary, live: true }
+        let (order, views) = (Ordering::AsWished, Views::Primary);
+        Promise { order, atomic: true, views, uniform: true, live: true }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

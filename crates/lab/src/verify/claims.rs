@@ -311,7 +311,8 @@ impl Judged for Group {
         }
         let monitor = |order| {
             let (atomic, live) = (claimed_or_silent("atomicity"), claimed_or_silent("liveness"));
-            let promise = group::Promise { order, atomic, views, live };
+            let uniform = views != Views::None;
+            let promise = group::Promise { order, atomic, views, uniform, live };
             group::Delivery::new(nodes, &members, promise)
         };
         let mut oracles = Oracles::of(monitor(orders[0]));
