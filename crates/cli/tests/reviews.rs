@@ -316,7 +316,6 @@ fn options_without_effect_are_refused() {
     ends("sim mutex/lamport --over views --disk-write 1 --clock 2*0.9", 0);
     refused("sim mutex/raymond --cut 3-4@0..9", "--cut: there is no link from node 3 to node 4");
     refused("sim mutex/token-ring --coordinator 2", "--coordinator: nobody looks for the token");
-    refused("sim mutex/token-ring --delay-max 2", "--delay-max: nobody looks for the token");
     refused(
         "sim mutex/token-ring --coordinator-from election/bully",
         "--coordinator-from: nobody looks for the token; give --regenerate on, too",
