@@ -62,7 +62,7 @@ impl Counterexample {
     /// when nodes come up at once, is at 0, and the judgement of an end is no step.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        let steps = self.trace.iter().filter(|record| record.input != Happening::Settle);
-        steps.last().map_or(0, |last| last.at.0 / Span::UNIT.0)
+        let last = self.trace.iter().rfind(|record| record.input != Happening::Settle);
+        last.map_or(0, |last| last.at.0 / Span::UNIT.0)
     }
 }
