@@ -33,7 +33,7 @@ const OTHERS: &[(&str, &str)] = &[
         "sim mutex/lamport --nodes 4 --from 2 --to 8 \
                                           --font-size 20",
     ),
-    ("a counterexample: two leaders", "check election/bully --crashes 1"),
+    ("a counterexample: two leaders", "check election/bully --crashes 1 --timers anytime"),
     (
         "a counterexample: a lost message",
         "check group/nack-multicast --senders 1 --losses 1 \

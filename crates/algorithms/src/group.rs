@@ -63,6 +63,8 @@ pub struct Promise {
     pub atomic: bool,
     /// How members agree on who they are.
     pub views: Views,
+    /// Messages of which it is wished are delivered uniformly; otherwise such a wish means nothing.
+    pub uniform: bool,
     /// What a working member sends, all working members deliver in the end.
     pub live: bool,
     /// What those are owed who join later.
@@ -77,6 +79,7 @@ impl Promise {
             order: Ordering::Always(order),
             atomic: true,
             views: Views::None,
+            uniform: false,
             live: true,
             newcomers: Newcomers::None,
         }

@@ -162,7 +162,7 @@ impl Observer<Command, Event> for Guard {
     fn fact(&mut self, _: Time, at: NodeId, fact: Fact<'_, Command, Event>) {
         match fact {
             Fact::Event(Event::Fenced(fence)) => self.enter(at, *fence),
-            Fact::Event(Event::Granted(_)) => {
+            Fact::Event(Event::Granted(_) | Event::Entered(..)) => {
                 self.broken.get_or_insert(format!("fencing: {at} is given no token"));
             }
             Fact::Command(Command::Release) | Fact::Event(Event::Lost) | Fact::Crashed => {

@@ -1,7 +1,7 @@
 //! What was found.
 
-use quorate_core::Violation;
-use quorate_core::trace::Record;
+use quorate_core::trace::{Happening, Record};
+use quorate_core::{Span, Violation};
 
 /// How far a search has come. It may begin anew once, when it turns out that it needs to keep more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,4 +55,14 @@ pub struct Counterexample {
     pub violation: Violation,
     /// The run, step by step; the last record bears the violation.
     pub trace: Vec<Record>,
+}
+
+impl Counterexample {
+    /// The length of the run in steps, as records count them in `t`: what comes before the beginning,
+    /// when nodes come up at once, is at 0, and the judgement of an end is no step.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        let last = self.trace.iter().rfind(|record| record.input != Happening::Settle);
+        last.map_or(0, |last| last.at.0 / Span::UNIT.0)
+    }
 }

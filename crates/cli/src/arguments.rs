@@ -187,7 +187,7 @@ pub(crate) struct PictureArguments {
     /// Draw the run as a space-time diagram
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Draw the run here
+    /// Draw the run here, as wide as the terminal is, or COLUMNS if that is set
     #[arg(long, conflicts_with = "json")]
     pub(crate) draw: bool,
     /// Draw what happened from this time on [default: the start]
@@ -235,7 +235,7 @@ pub(crate) struct SimArguments {
     /// A node comes up again, with what it persisted
     #[arg(long, value_name = "NODE@TIME")]
     pub(crate) recover: Vec<String>,
-    /// The network is cut: 1,2|3,4@10..20
+    /// The network is cut: 1,2|3,4@10..20; nodes on no side reach everybody
     #[arg(long, value_name = "A|B@FROM..TO")]
     pub(crate) partition: Vec<String>,
     /// A link is cut in both directions, A-B, or in one, A>B: 2-3@5..9, 2>3@5.. for ever

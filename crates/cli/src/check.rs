@@ -23,6 +23,7 @@ const FAULTS_MAX: u32 = 255;
 pub(crate) fn run(arguments: &CheckArguments, given: Given) -> Result<Done, BadInput> {
     let usual = Spec::small(&arguments.scene.algorithm, NODES)?;
     let spec = arguments.scene.spec(usual, given)?;
+    spec.admit()?;
     let plan = plan(arguments, &spec)?;
     let mut limits = Limits::new(&arguments.limits)?;
     let bar = ProgressBar::new_spinner();
@@ -184,9 +185,9 @@ fn show(
         }
     };
     output::print_line(&verdict);
-    if let Some(trace) = &done.trace {
-        let steps = trace.records.len();
-        let shows = format!("the shortest run that shows it has {steps} records");
+    if let Some(found) = done.counterexample() {
+        let steps = output::counted(found.steps() as usize, "step");
+        let shows = format!("the shortest run that shows it has {steps}");
         match written {
             Ok(Some(path)) => {
                 let path = path.display();

@@ -1,6 +1,6 @@
 //! `--flaw list`.
 
-use quorate_lab::{BadInput, flaws, meta};
+use quorate_lab::{BadInput, flaws, meta, read};
 use serde_json::{Map, json};
 
 use crate::Done;
@@ -15,7 +15,8 @@ pub(crate) fn asked(arguments: &SceneArguments) -> bool {
 /// Names the mistakes that can be planted in an algorithm; what they are is for the reader to find.
 pub(crate) fn list(arguments: &SceneArguments) -> Result<Done, BadInput> {
     let algorithm = meta(&arguments.algorithm)?.name;
-    let names: Vec<_> = flaws(algorithm).map(|flaw| flaw.name).collect();
+    let over = read("--over", &arguments.over)?;
+    let names: Vec<_> = flaws(algorithm, &over).map(|flaw| flaw.name).collect();
     if arguments.json {
         let mut json = Map::new();
         json.insert("algorithm".into(), json!(algorithm));

@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &NetArguments, given: Given) -> Result<Done, BadInp
     if arguments.sim.scene.json {
         output::print_json(&done.json(&spec));
     } else {
-        sim::show(&spec, &done.named(), Some(&done.0.report));
+        sim::show(&spec, &done.named(), &done.0.report, "times in ms");
     }
     Ok(if done.0.holds { Done::Holds } else { Done::Violated })
 }

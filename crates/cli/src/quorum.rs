@@ -313,10 +313,23 @@ fn compare(arguments: &CompareArguments) -> Result<Done, BadInput> {
     ];
     let rows = reports.iter().map(row).collect();
     output::print_line(&output::keyed_table(&header, rows, &[1, 2, 3, 4, 5, 6, 7], 1));
+    output::print_line(&left_out(&reports));
     if reports.iter().any(|report| matches!(report.examined.failure, Chance::Estimated { .. })) {
         output::print_line("~ estimated from samples (--seed)");
     }
     Ok(Done::Holds)
+}
+
+/// Says which constructions are not compared, and why.
+fn left_out(reports: &[Report]) -> String {
+    let is_there = |kind: &Kind| reports.iter().any(|report| report.system.kind() == kind);
+    let sizes = [
+        ("projective-plane (so many nodes are too many)", Kind::ProjectivePlane),
+        ("nucleus (there is none of so many nodes)", Kind::Nucleus),
+    ];
+    let absent = sizes.iter().filter(|(_, kind)| !is_there(kind)).map(|(why, _)| *why);
+    let all: Vec<_> = absent.chain(["weighted and custom (they need more than N)"]).collect();
+    format!("not compared: {}", all.join(", "))
 }
 
 fn row(report: &Report) -> Vec<String> {

@@ -65,7 +65,7 @@ fn run_one(spec: &Spec, arguments: &SimArguments, limits: &mut Limits) -> Result
         json.extend(stopped);
         output::print_json(&json);
     } else {
-        show(spec, &done.named(), Some(&done.report));
+        show(spec, &done.named(), &done.report, &in_units(spec));
         if let Some(stop) = limits.stopped() {
             let (events, end) = (done.report.events, output::rounded(done.report.end.in_units()));
             let stop = stop.word();
@@ -200,6 +200,7 @@ pub(crate) fn spec(arguments: &SimArguments, given: Given) -> Result<Spec, BadIn
         _ => optional("--detect", &arguments.detect)?,
     };
     spec.until = optional("--until", &arguments.until)?.map(|span| Time::ZERO + span);
+    spec.admit()?;
     Ok(spec)
 }
 
@@ -252,17 +253,17 @@ fn in_units(spec: &Spec) -> String {
 }
 
 /// Prints the figures, and what did not hold in the run of this report.
-pub(crate) fn show(spec: &Spec, figures: &[(&'static str, Figure)], report: Option<&Report>) {
+pub(crate) fn show(spec: &Spec, figures: &[(&'static str, Figure)], report: &Report, units: &str) {
     title(spec, &format!("seed {}", spec.seed));
     output::print_line(&output::figures(figures));
-    output::print_line(&in_units(spec));
-    for (at, violation) in report.into_iter().flat_map(Report::violations) {
+    output::print_line(units);
+    for (at, violation) in report.violations() {
         let at = output::rounded(at.in_units());
         let violation = output::paint(output::red(), &violation.to_string());
         output::print_line(&format!("at {at}: {violation}"));
     }
-    let open: Vec<_> = report.into_iter().flat_map(Report::unfinished).collect();
-    if let (false, Some(report)) = (open.is_empty(), report) {
+    let open: Vec<_> = report.unfinished().collect();
+    if !open.is_empty() {
         let (end, open) = (output::rounded(report.end.in_units()), open.join(", "));
         output::print_line(&format!("the run was cut off at {end}, unfinished: {open}"));
     }

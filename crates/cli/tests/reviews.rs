@@ -247,6 +247,12 @@ fn what_was_cut_is_unfinished_and_not_violated() {
     assert!(said.contains("the run was cut off at 5, unfinished: liveness"), "{said}");
     let said = ends("sim detector/heartbeat --nodes 3 --crash 3@12 --until 45", 0);
     assert!(!said.contains("violated"), "{said}");
+    // Over sockets too: one is inside, and the others are still waiting.
+    let line = "net mutex/ricart-agrawala --nodes 3 --cs 60s --until 2s";
+    let said = ends(line, 0);
+    assert!(said.contains(", unfinished: liveness") && !said.contains("violated"), "{said}");
+    let report: Value = serde_json::from_slice(&run(&format!("{line} --json")).stdout).unwrap();
+    assert_eq!(report["unfinished"], serde_json::json!(["liveness"]));
 }
 
 #[test]
@@ -296,6 +302,109 @@ fn options_without_effect_are_refused() {
         "sim mutex/maekawa --quorum custom:/nonexistent",
         "--quorum: /nonexistent: No such file",
     );
+    refused("sim group/ack-multicast --uniform", "--uniform: group/ack-multicast delivers no");
+    refused("check group/sequencer --uniform", "--uniform: group/sequencer delivers no");
+    refused("sim election/itai-rodeh --ids random", "--ids: election/itai-rodeh compares no ids");
+    refused("check election/itai-rodeh --criterion lowest", "--criterion: election/itai-rodeh");
+    refused("net election/firewire --ids random", "--ids: election/firewire compares no ids");
+    ends("sim election/firewire --ids random --contention id", 0);
+    refused("sim mutex/lamport --detect 5", "--detect: mutex/lamport listens to no failure");
+    refused("net mutex/lamport --detect 5", "--detect: mutex/lamport listens to no failure");
+    refused("sim election/bully --over detector/heartbeat --detect 5", "--detect: the detector of");
+    refused("sweep mutex/lamport --clock 2*0.5 --nodes 3,4", "--clock: mutex/lamport keeps no");
+    refused("sim mutex/lamport --disk-write 1", "--disk-write: mutex/lamport persists nothing");
+    ends("sim mutex/lamport --over views --disk-write 1 --clock 2*0.9", 0);
+    refused("sim mutex/raymond --cut 3-4@0..9", "--cut: there is no link from node 3 to node 4");
+    refused("sim mutex/token-ring --coordinator 2", "--coordinator: nobody looks for the token");
+    refused(
+        "sim mutex/token-ring --coordinator-from election/bully",
+        "--coordinator-from: nobody looks for the token; give --regenerate on, too",
+    );
+}
+
+#[test]
+fn tables_of_links_are_read_with_their_lines() {
+    let folder = folder("here");
+    for (table, argument, sentence) in [
+        ("1 2 0.5\n1 9 0.5\n", "--loss-table", "line 2: there is no node 9; nodes are 1 to 2"),
+        ("1 2 0.5\n\n1 2\n", "--loss-table", "line 3: \"1 2\" is not of the form FROM TO PROB"),
+        ("1 2 1.5\n", "--loss-table", "line 1: \"1 2 1.5\" is not of the form FROM TO PROB"),
+        ("0 2 0.5\n", "--loss-table", "line 1: \"0 2 0.5\" is not of the form FROM TO PROB"),
+        ("# far\n9 1 3\n", "--latency-table", "line 2: there is no node 9; nodes are 1 to 2"),
+        ("1 2 soon\n", "--latency-table", "line 1: \"1 2 soon\" is not of the form FROM TO TIME"),
+    ] {
+        std::fs::write(folder.join("table.txt"), table).unwrap();
+        let line = format!("sim mutex/lamport --nodes 2 {argument} table.txt");
+        refused(&line, &format!("{argument}: {sentence}"));
+    }
+}
+
+/// A counterexample has one length, in steps, wherever it is told.
+#[test]
+fn a_counterexample_is_as_long_as_documents_say() {
+    let page = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+        std::fs::read_to_string(path).unwrap()
+    };
+    let line = "check election/bully --nodes 3 --crashes 1 --timers anytime";
+    let said = ends(&format!("{line} --trace bully.jsonl --draw"), 1);
+    assert!(said.contains("the shortest run that shows it has 4 steps: bully.jsonl"), "{said}");
+    let report = run(&format!("{line} --trace bully.jsonl --json"));
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(report["steps"], 4);
+    let trace = std::fs::read_to_string(folder("here").join("bully.jsonl")).unwrap();
+    let last = trace.lines().rev().nth(1).unwrap();
+    assert!(last.starts_with("{\"t\":4000000,"), "{last}");
+    let format = page("guide/trace-format.md");
+    let shown = format.split(&format!("(`quorate {line}`):\n\n```json\n")).nth(1).unwrap();
+    assert_eq!(shown.lines().next(), Some(last));
+    assert!(page("tested.md").contains(&format!("two leaders after 4 steps | `quorate {line}`")));
+    // Whoever waits for ever is judged after the last step, and that is none.
+    let report = run("check mutex/ricart-agrawala --nodes 2 --losses 1 --json");
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!((&report["result"], &report["steps"]), (&"deadlock".into(), &4.into()));
+}
+
+/// The states that the table of tests counts are those that the checks beside them find.
+#[test]
+fn checks_of_the_table_find_as_many_states_as_it_says() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tested.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let mut found = 0;
+    for line in page.lines().filter(|line| line.contains(" states | `quorate check ")) {
+        let (what, command) = line.split_once(" states | `quorate ").unwrap();
+        let count = what.rsplit_once("all ").unwrap().1.replace(' ', "");
+        let command = command.split('`').next().unwrap();
+        let report = run(&format!("{command} --json"));
+        let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+        assert_eq!(report["states"].to_string(), count, "{command}");
+        found += 1;
+    }
+    assert_eq!(found, 3);
+}
+
+/// The first example of the format is what the command writes.
+#[test]
+fn the_example_of_a_trace_is_real() {
+    ends("sim mutex/ricart-agrawala --nodes 2 --requests 1 --trace example.jsonl", 0);
+    let trace = std::fs::read_to_string(folder("here").join("example.jsonl")).unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/trace-format.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains(&format!("```json\n{trace}```")), "{trace}");
+}
+
+#[test]
+fn pictures_are_as_wide_as_columns_says() {
+    let widest = |columns: &str| {
+        let line = "sim election/chang-roberts --nodes 5 --draw";
+        let output = command(line).env("COLUMNS", columns).output().unwrap();
+        out(&output).lines().map(|line| line.chars().count()).max().unwrap()
+    };
+    let widths = ["60", "80", "120"].map(widest);
+    assert!(widths[0] <= 60 && widths[1] <= 80 && widths[2] <= 120, "{widths:?}");
+    assert!(widths.is_sorted() && widths[0] < widths[2], "{widths:?}");
+    let said = ends("sim --help", 0);
+    assert!(said.contains("COLUMNS"), "{said}");
 }
 
 #[test]
@@ -371,6 +480,8 @@ fn large_quorum_systems_are_listed_in_short() {
         assert!(said.lines().all(|line| line.len() < 1_000), "{line}");
         assert!(said.contains(" more"), "{said}");
     }
+    let said = ends("quorum compare --nodes 13", 0);
+    assert!(said.contains("not compared: nucleus (there is none of so many nodes), weighted"));
     let said = ends("quorum singleton 13 --draw", 0);
     assert!(said.contains("quorum of node 1: {1}") && !said.contains("{1,2}"), "{said}");
 }

@@ -70,10 +70,10 @@ impl Exhausted {
         if *outcome == Outcome::Bounded {
             say("frontier", json!(frontier));
         }
-        if let Some(Counterexample { violation, trace }) = self.counterexample() {
-            say("property", json!(violation.property));
-            say("text", json!(violation.text));
-            say("steps", json!(trace.len()));
+        if let Some(found) = self.counterexample() {
+            say("property", json!(found.violation.property));
+            say("text", json!(found.violation.text));
+            say("steps", json!(found.steps()));
         }
         json
     }

@@ -1,12 +1,16 @@
-//! Mistakes that can be planted in an algorithm, so that one learns how they are found.
+//! Mistakes that can be planted in an algorithm or in its layers, so that one learns how they are found.
 
 use quorate_algorithms::flaw::{FLAWS, Flaw, plant};
 
-use crate::{BadInput, Spec};
+use crate::{BadInput, Over, Spec};
 
-/// The mistakes that can be planted in an algorithm.
-pub fn flaws(algorithm: &str) -> impl Iterator<Item = &'static Flaw> {
-    FLAWS.iter().filter(move |flaw| flaw.algorithm == algorithm)
+/// The mistakes that can be planted in an algorithm over these layers.
+pub fn flaws(algorithm: &str, over: &Over) -> impl Iterator<Item = &'static Flaw> + Clone {
+    let family = algorithm.split('/').next().unwrap_or_default();
+    let views = over.has_views().then(|| format!("{family}/views"));
+    let links = over.has_links().then(|| "reliable".to_owned());
+    let parts: Vec<_> = [Some(algorithm.to_owned()), views, links].into_iter().flatten().collect();
+    FLAWS.iter().filter(move |flaw| parts.iter().any(|part| part == flaw.algorithm))
 }
 
 impl Spec {
@@ -17,11 +21,12 @@ impl Spec {
     pub fn plant(&self) -> Result<(), BadInput> {
         let Some(name) = &self.flaw else { return Ok(()) };
         let algorithm = &self.algorithm;
-        let Some(flaw) = flaws(algorithm).find(|flaw| flaw.name == name) else {
-            let known: Vec<_> = flaws(algorithm).map(|flaw| flaw.name).collect();
-            let reason = match known[..] {
+        let mut known = flaws(algorithm, &self.over);
+        let names: Vec<_> = known.clone().map(|flaw| flaw.name).collect();
+        let Some(flaw) = known.find(|flaw| flaw.name == name) else {
+            let reason = match names[..] {
                 [] => format!("no mistake can be planted in {algorithm}"),
-                _ => format!("in {algorithm} can be planted {}, not {name}", known.join(", ")),
+                _ => format!("in {algorithm} can be planted {}, not {name}", names.join(", ")),
             };
             return Err(BadInput::new("--flaw", reason));
         };

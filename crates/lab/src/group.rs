@@ -227,6 +227,10 @@ impl Study for Group {
                 return Err(BadInput::new(argument, reason));
             }
         }
+        if group.uniform && !promise.uniform {
+            let reason = format!("{name} delivers no message uniformly");
+            return Err(BadInput::new("--uniform", reason));
+        }
         match (group.order, promise.order) {
             (Some(_), Ordering::None) => {
                 let reason = format!("{name} delivers messages as they come");
@@ -480,7 +484,7 @@ mod tests {
         change(&mut given);
         let spec = Spec::new("group/ack-multicast", 5).given(given);
         let open = Promise::always(Order::Fifo).with(Newcomers::Known);
-        let views = Promise { order: Ordering::AsWished, ..open };
+        let views = Promise { order: Ordering::AsWished, uniform: true, ..open };
         let made = || {
             let setup = Group::setup(&spec, &Topology::complete(5))?;
             Group::admit(&spec, &views)?;

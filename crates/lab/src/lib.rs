@@ -7,6 +7,7 @@ pub mod chart;
 pub mod compare;
 pub mod detector;
 pub mod diagram;
+mod effect;
 pub mod election;
 mod estimate;
 mod exhaust;

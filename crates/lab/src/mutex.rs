@@ -542,7 +542,8 @@ impl Observer<Command, Event> for Criteria {
                 self.first_wish.get_or_insert(now);
             }
             Fact::Event(event @ (Event::Granted(_) | Event::Entered(..) | Event::Fenced(_))) => {
-                self.waiting -= 1;
+                // Who has not asked can be granted something too, where something is wrong.
+                self.waiting = self.waiting.saturating_sub(1);
                 self.inside.insert(at);
                 self.entries += 1;
                 let in_one = !matches!(event, Event::Entered(..));

@@ -16,13 +16,15 @@ use quorate_algorithms::{Catalogued, Layer, Maker, Portable, nearest};
 use quorate_check::{Plan, Progress, Report as Explored};
 use quorate_core::trace::Record;
 use quorate_core::{
-    Algorithm, Fact, Meta, NodeId, Options, Scene, Solution, Span, Topology, Traits, Workload,
+    Algorithm, BadOption, Fact, Meta, NodeId, Options, Scene, Solution, Span, Topology, Traits,
+    Workload,
 };
 use quorate_sim::{Observer, Report};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::diagram::Seen;
+use crate::effect::is_never;
 use crate::exhaust::explore;
 use crate::figures::{Figures, Named};
 use crate::grown;
@@ -216,6 +218,10 @@ pub(crate) struct Entry {
     pub(crate) simulate: Simulation,
     /// Is it meant for graphs without a cycle?
     pub(crate) acyclic: bool,
+    /// Does it set timers?
+    pub(crate) keeps_timers: bool,
+    /// Has it records that survive a crash?
+    pub(crate) persists: bool,
 }
 
 /// A family by name: what can be done with all of its algorithms, over all of their layers.
@@ -414,10 +420,12 @@ impl<F: Listed> Maker<F> for Bare {
         Entry {
             meta: &A::META,
             acyclic: A::ACYCLIC,
+            keeps_timers: !is_never::<A::Timer>(),
+            persists: !is_never::<A::Stable>(),
             simulate: |spec, watch| {
                 let given = elected::<F>(spec, &A::META)?;
                 let given = given.options_of(&A::META)?;
-                let config = A::configure(&Options(&given)).map_err(bad_option)?;
+                let config = A::configure(&Options(&given)).map_err(|bad| unwanted(spec, bad))?;
                 run(spec, spec.scene::<A>(config)?, watch)
             },
         }
@@ -445,7 +453,15 @@ pub(crate) fn configured<F: Listed>(spec: &Spec) -> Result<<F::Any as Solution>:
     let given = elected::<F>(spec, meta)?;
     let given = given.options_of(meta)?;
     let config = F::configure(&spec.algorithm, &Options(&given));
-    config.ok_or_else(|| unknown(&spec.algorithm))?.map_err(bad_option)
+    config.ok_or_else(|| unknown(&spec.algorithm))?.map_err(|bad| unwanted(spec, bad))
+}
+
+/// What is wrong with an option, by the argument that was typed: an election may have given it.
+fn unwanted(spec: &Spec, bad: BadOption) -> BadInput {
+    match bad.name == COORDINATOR && !spec.options.contains_key(COORDINATOR) {
+        true => BadInput::new("--coordinator-from", bad.reason),
+        false => bad_option(bad),
+    }
 }
 
 /// The run with the coordinator that an election names, if it is to name one.

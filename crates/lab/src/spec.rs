@@ -369,9 +369,11 @@ impl Spec {
     /// The first argument that makes no sense.
     pub fn network(&self, traits: &Traits) -> Result<Network, BadInput> {
         let latency = self.latency();
-        if let Latency::PerLink(table, _) = &latency {
-            let named = table.keys().flat_map(|(from, to)| [from.number(), to.number()]);
-            named.max().map_or(Ok(()), |last| self.node("--latency-table", last).map(|_| ()))?;
+        if let Some(table) = &self.latency_table {
+            self.links("--latency-table", &table.to_string())?;
+        }
+        if let Some(table) = &self.loss_table {
+            self.links("--loss-table", &table.to_string())?;
         }
         for (argument, probability) in
             [("--loss", self.loss), ("--duplicate", self.duplicate), ("--reorder", self.reorder)]
@@ -439,6 +441,19 @@ impl Spec {
         let (from, to) = (self.node("--cut", from)?, self.node("--cut", to)?);
         let until = during.until.unwrap_or(Time(u64::MAX));
         Ok(Cut { from, to, both_ways, start: during.from, until })
+    }
+
+    /// Are the nodes there that lines of `FROM TO …` name?
+    fn links(&self, argument: &str, table: &str) -> Result<(), BadInput> {
+        for (line, place) in table.lines().zip(1..) {
+            let numbers = line.split_whitespace().take(2).map_while(|word| word.parse().ok());
+            for number in numbers {
+                self.node(argument, number).map_err(|bad| {
+                    BadInput::new(argument, format!("line {place}: {}", bad.reason))
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// What happens to nodes.

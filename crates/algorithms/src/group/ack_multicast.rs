@@ -387,6 +387,9 @@ impl AckMulticast {
     /// Sends what has waited, as far as there is room now. Who wishes to leave does so when nothing is
     /// left.
     fn go_on(&mut self, cx: &mut Ctx<'_, Self>) {
+        if flaw!(NewestFirst) {
+            self.waiting.make_contiguous().reverse();
+        }
         while self.has_room()
             && let Some(number) = self.waiting.pop_front()
         {

@@ -146,8 +146,14 @@ impl Algorithm for ExtendedVirtualSynchrony {
 
     fn promise((): &()) -> Promise {
         let views = Views::Partitionable;
-        let newcomers = Newcomers::Known;
-        Promise { order: Ordering::AsWished, atomic: true, views, live: true, newcomers }
+        Promise {
+            order: Ordering::AsWished,
+            atomic: true,
+            views,
+            uniform: true,
+            live: true,
+            newcomers: Newcomers::Known,
+        }
     }
 
     fn admit(scene: &quorate_core::Scene<Self>) -> Result<(), BadOption> {

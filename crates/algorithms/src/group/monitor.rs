@@ -364,13 +364,14 @@ impl Monitor<Command, Event> for Delivery {
     }
 
     fn claims(&self, property: &str) -> bool {
-        let Promise { order, atomic, views, live, .. } = self.promise;
+        let Promise { order, atomic, views, uniform, live, .. } = self.promise;
         match property {
             "atomicity" => atomic,
             "fifo_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Fifo)),
             "causal_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Causal)),
             "total_order" => matches!(order, Ordering::AsWished | Ordering::Always(Order::Total)),
-            "view_synchrony" | "uniformity" => views != Views::None,
+            "view_synchrony" => views != Views::None,
+            "uniformity" => uniform && views != Views::None,
             "liveness" => live,
             _ => true,
         }

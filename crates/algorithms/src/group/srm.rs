@@ -138,6 +138,7 @@ impl Algorithm for Srm {
             order: Ordering::None,
             atomic: sessions,
             views: Views::None,
+            uniform: false,
             live: sessions,
             newcomers: Newcomers::Listening,
         }

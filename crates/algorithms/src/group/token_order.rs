@@ -132,7 +132,7 @@ impl Algorithm for TokenOrder {
     };
 
     fn promise(_: &Config) -> Promise {
-        Promise::always(Order::Total)
+        Promise { uniform: true, ..Promise::always(Order::Total) }
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

@@ -166,6 +166,7 @@ impl Algorithm for VirtualSynchrony {
             order: Ordering::AsWished,
             atomic: true,
             views: Views::Primary,
+            uniform: true,
             live: true,
             newcomers: Newcomers::Known,
         }

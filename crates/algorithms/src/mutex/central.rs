@@ -214,6 +214,9 @@ impl Protocol for Central {
             Msg::Request => self.take_request(cx, from),
             Msg::Reply if from == self.coordinator && self.phase.waits() => {
                 self.phase.enter_next(cx);
+                if flaw!(TellTwice) {
+                    cx.emit(Event::Granted(None));
+                }
             }
             Msg::Reply => cx.trace("stale", &[]),
             Msg::Release => self.take_release(cx, from),

@@ -248,7 +248,11 @@ impl RicartAgrawala {
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use quorate_check::{Outcome, Plan};
+    use quorate_core::trace::Record;
+    use quorate_sim::World;
 
     use super::*;
     use crate::mutex::testing::Trial;
@@ -286,6 +290,76 @@ mod tests {
         assert_eq!(replies, ["REPLY 1>2", "REPLY 3>1", "REPLY 3>2"]);
         assert_eq!(log.sent[7..], ["REPLY 2>1"]);
         assert_eq!(log.entries(), [(2.0, 2), (6.0, 1)]);
+    }
+
+    /// The lectures' three groups of requests, seen from a node x that waits: older ones that have
+    /// come, older ones that are under way, younger ones. (1) x enters when all of the first two
+    /// have left; (2) those of the third are deferred, and enter after it; (3) what comes while it is
+    /// inside is younger.
+    #[test]
+    fn the_three_groups_of_requests_are_kept_apart() {
+        let (mut come, mut under_way, mut younger, mut inside) = (0, 0, 0, 0);
+        for seed in 1..=50 {
+            let trial = trial(4).wishes(3).latency("exp:1");
+            let (mut records, users) = (Vec::new(), trial.users());
+            let mut world =
+                World::new(&trial.scene, users, (), &trial.network, &trial.faults, seed);
+            world.trace(|record| records.push(record));
+            world.start();
+            world.run(u64::MAX, Time(u64::MAX));
+            assert!(world.finish().0.holds());
+            // By node: its open wish and whether it is inside; whose open wishes it has heard of.
+            let mut wishes: PerNode<Option<(Stamp, bool)>> = PerNode::new(4, |_| None);
+            let mut heard: PerNode<NodeSet> = PerNode::new(4, |_| NodeSet::new());
+            for Record { node: me, steps, .. } in records {
+                let Some(step) = steps.first() else { continue };
+                let about = step.fields.first().map_or(0, |(_, value)| *value);
+                let mine = wishes[me];
+                match &*step.name {
+                    "request" => {
+                        let stamp = Stamp { time: about, node: me };
+                        wishes[me] = Some((stamp, false));
+                        for (other, _) in heard[me].iter().filter_map(|other| wishes[other]) {
+                            come += 1;
+                            assert!(other < stamp, "{other:?} was answered, and goes first");
+                        }
+                    }
+                    "reply" | "defer" => {
+                        let from = node(about as u32);
+                        heard[me].insert(from);
+                        let (theirs, _) = wishes[from].expect("it waits for this answer");
+                        let defers = mine.is_some_and(|(stamp, _)| stamp < theirs);
+                        assert_eq!(step.name == "defer", defers, "(2): {theirs:?} at {me}");
+                        match mine {
+                            None => {}
+                            Some((stamp, true)) => {
+                                inside += 1;
+                                assert!(stamp < theirs, "(3): {theirs:?} at {me}");
+                            }
+                            Some((_, false)) if defers => younger += 1,
+                            Some((_, false)) => under_way += 1,
+                        }
+                    }
+                    "enter" => {
+                        let (stamp, _) = mine.expect("it wished");
+                        wishes[me] = Some((stamp, true));
+                        let open = wishes.iter().filter(|(other, _)| *other != me);
+                        for (theirs, inside) in open.filter_map(|(_, wish)| *wish) {
+                            assert!(stamp < theirs && !inside, "(1): {theirs:?} at {me}");
+                        }
+                    }
+                    "leave" => {
+                        wishes[me] = None;
+                        for other in NodeId::first(4) {
+                            heard[other].remove(me);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let counts = [come, under_way, younger, inside];
+        assert!(counts.iter().all(|&count| count > 100), "all are there: {counts:?}");
     }
 
     #[test]

@@ -156,6 +156,10 @@ impl Algorithm for TokenRing {
         let regenerate = options.choice("regenerate", &[("on", true), ("off", false)], false)?;
         let delay_max = Patience::read_delay_max(options)?;
         let coordinator = node(options, "coordinator")?;
+        if !regenerate && coordinator.is_some() {
+            let reason = "nobody looks for the token; give --regenerate on, too";
+            return Err(BadOption::because("coordinator", reason.into()));
+        }
         Ok(Config { pace, regenerate, coordinator, delay_max })
     }
 

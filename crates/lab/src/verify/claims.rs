@@ -313,8 +313,8 @@ impl Judged for Group {
         }
         let monitor = |order| {
             let (atomic, live) = (claimed_or_silent("atomicity"), claimed_or_silent("liveness"));
-            let newcomers = group::Newcomers::Known;
-            let promise = group::Promise { order, atomic, views, live, newcomers };
+            let (uniform, newcomers) = (views != Views::None, group::Newcomers::Known);
+            let promise = group::Promise { order, atomic, views, uniform, live, newcomers };
             group::Delivery::new(nodes, &members, promise)
         };
         let mut oracles = Oracles::of(monitor(orders[0]));

@@ -1,0 +1,108 @@
+//! A mutant for every property: a run with one thing wrong in it that violates this property and no
+//! other. So every part of every monitor is needed, and none stands in for another.
+//!
+//! That each property has a trace that violates it and no other is tested where properties are
+//! explained (`quorate_lab::verify`).
+
+#![allow(clippy::unwrap_used)]
+
+mod command;
+
+use command::{folder, json};
+use quorate_algorithms::detector::Suspicions;
+use quorate_algorithms::election::OneLeader;
+use quorate_algorithms::group::Delivery;
+use quorate_algorithms::mutex::Exclusion;
+use quorate_core::Monitor;
+
+/// A property, a run, and what is wrong in it: a planted mistake, or an algorithm that does not keep
+/// the property and does not claim to.
+const MUTANTS: [(&str, &str, Option<&str>); 21] = [
+    ("mutex: safety", "mutex/central", Some("IgnoreHolder")),
+    ("mutex: wellformed", "mutex/central", Some("TellTwice")),
+    ("mutex: liveness", "mutex/sanders", Some("NeverYield")),
+    ("mutex: fairness", "mutex/ricart-agrawala --latency exp:1 --load 5", Some("IgnoreTies")),
+    (
+        "mutex: ordering",
+        "mutex/central --users-talk on --channels fifo --latency exp:1 --requests 30",
+        None,
+    ),
+    ("mutex: fencing", "mutex/central --over views", Some("IgnoreCounters")),
+    ("election: uniqueness", "election/chang-roberts", Some("WorseCountsAsOwn")),
+    ("election: succession", "election/firewire", Some("EarlyRoot")),
+    (
+        "election: agreement",
+        "election/floodmax --nodes 9 --ids random --latency exp:1 --seed 5",
+        Some("OneRoundFewer"),
+    ),
+    (
+        "election: best",
+        "election/hirschberg-sinclair --nodes 9 --ids random --initiators 3",
+        Some("NobodyRefuses"),
+    ),
+    ("election: termination", "election/tree-echo", Some("LeavesAreNotTold")),
+    ("detector: completeness", "detector/heartbeat --crash 3@500", Some("WatchOnce")),
+    ("detector: eventual_accuracy", "detector/heartbeat --loss 0.1", Some("NeverForgive")),
+    ("group: integrity", "group/srm --loss 0.1 --latency exp:1", Some("DeliverTwice")),
+    (
+        "group: atomicity",
+        "group/ack-multicast --loss 0.1 --latency exp:1",
+        Some("StableAtFirstAck"),
+    ),
+    ("group: fifo_order", "group/ack-multicast --window 1 --gap 0", Some("NewestFirst")),
+    (
+        "group: causal_order",
+        "group/virtual-synchrony --order causal --latency exp:1",
+        Some("IgnoreCauses"),
+    ),
+    ("group: total_order", "group/abcast", Some("OwnIsFinal")),
+    (
+        "group: view_synchrony",
+        "group/virtual-synchrony --partition 1,2|3,4,5@5..30 --latency exp:1",
+        Some("InstallWithoutMissing"),
+    ),
+    (
+        "group: uniformity",
+        "group/extended-virtual-synchrony --uniform --partition 1,2|3,4,5@5..30 --latency exp:1",
+        Some("SafeIsAgreed"),
+    ),
+    ("group: liveness", "group/sequencer", Some("SamePlace")),
+];
+
+/// What a run violates.
+fn violated(run: &str, flaw: Option<&str>) -> Vec<String> {
+    let mut words: Vec<&str> = ["sim"].into_iter().chain(run.split_whitespace()).collect();
+    words.extend(flaw.iter().flat_map(|name| ["--flaw", name]));
+    words.push("--json");
+    let report = json(&folder("monitors"), &words);
+    let violations = report.get("violations").and_then(|all| all.as_array());
+    let property = |violation: &serde_json::Value| violation["property"].as_str().unwrap().into();
+    violations.into_iter().flatten().map(property).collect()
+}
+
+#[test]
+fn every_property_has_a_mutant_that_violates_it_and_no_other() {
+    for (title, run, flaw) in MUTANTS {
+        let (_, property) = title.split_once(": ").unwrap();
+        assert_eq!(violated(run, flaw), [property], "{title}: {run} {flaw:?}");
+        // It is the mistake, and not the run.
+        if flaw.is_some() {
+            assert!(violated(run, None).is_empty(), "{title}: {run}");
+        }
+    }
+}
+
+#[test]
+fn no_property_is_forgotten() {
+    let all = [
+        ("mutex", <Exclusion as Monitor<_, _>>::PROPERTIES),
+        ("election", <OneLeader as Monitor<_, _>>::PROPERTIES),
+        ("detector", <Suspicions as Monitor<_, _>>::PROPERTIES),
+        ("group", <Delivery as Monitor<_, _>>::PROPERTIES),
+    ];
+    let named = |(family, names): (&str, &[&str])| {
+        names.iter().map(|name| format!("{family}: {name}")).collect::<Vec<_>>()
+    };
+    let judged: Vec<_> = all.into_iter().flat_map(named).collect();
+    assert_eq!(MUTANTS.map(|(title, ..)| title).to_vec(), judged);
+}
