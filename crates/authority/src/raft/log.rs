@@ -38,7 +38,6 @@ impl Log {
         self.entries.clear();
         self.point = point;
         self.applied = applied;
-        self.hard.commit = self.hard.commit.max(point.index);
     }
 
     /// Drops the log up to this index, and returns the point where it begins now.

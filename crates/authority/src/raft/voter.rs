@@ -363,38 +363,33 @@ impl<D: Disk> Voter<D> {
 
     /// Writes what a Ready has in one transaction, and what was applied before it.
     fn persist(&mut self, ready: &Ready, out: &mut dyn FnMut(Out)) -> Result<(), Stopped> {
-        let mut reset = None;
-        if !ready.snapshot().is_empty() {
-            let snapshot = Snapshot::of(ready.snapshot());
-            let state = decode(&snapshot.state);
-            let state = state.ok_or_else(|| Stopped::Corrupt("a snapshot".to_owned()))?;
-            let point = Point { index: snapshot.index, term: snapshot.term };
-            let applied = Applied { index: snapshot.index, members: snapshot.members, state };
-            self.node.mut_store().reset(point, applied);
-            (self.unwritten, self.members_changed) = (true, true);
-            reset = Some(point);
-        }
+        let taken = Some(ready.snapshot()).filter(|snapshot| !snapshot.is_empty());
+        let taken = taken.map(|snapshot| take(&Snapshot::of(snapshot))).transpose()?;
         let log = self.node.store();
-        let applied = self.unwritten.then_some(&log.applied);
+        let applied = taken.as_ref().map(|(_, applied)| applied);
+        let applied = applied.or_else(|| self.unwritten.then_some(&log.applied));
         let promised = ready.hs().map(|hs| Hard { term: hs.term, vote: hs.vote, commit: hs.commit });
         let mut hard = promised.unwrap_or(log.hard);
-        hard.commit = hard.commit.max(log.applied.index);
+        hard.commit = hard.commit.max(applied.map_or(0, |applied| applied.index));
         let entries: Vec<_> = ready.entries().iter().map(Entry::of).collect();
-        let changed = (hard != log.hard).then_some(hard);
-        if changed.is_some() || applied.is_some() || !entries.is_empty() {
+        if hard != log.hard || applied.is_some() || !entries.is_empty() {
+            let reset = taken.as_ref().map(|(point, _)| *point);
             let sync = ready.must_sync() || self.members_changed;
-            let hard = Some(hard);
-            self.disk.write(&Write { reset, entries: &entries, hard, applied, compact: None, sync })?;
+            let (entries, hard) = (&entries[..], Some(hard));
+            self.disk.write(&Write { reset, entries, hard, applied, compact: None, sync })?;
         }
         (self.unwritten, self.members_changed) = (false, false);
         let log = self.node.mut_store();
         log.hard = hard;
+        let restored = taken.is_some();
+        if let Some((point, applied)) = taken {
+            log.reset(point, applied);
+        }
         log.append(ready.entries().clone());
-        if reset.is_some() {
-            let last = self.applied().state.last_of(self.id);
-            let overtaken = self.orders.overtaken(last);
-            self.publish(Vec::new(), overtaken, out);
+        if restored {
+            let overtaken = self.orders.overtaken(self.applied().state.last_of(self.id));
             out(Out::Members(self.applied().members.clone()));
+            self.publish(Vec::new(), overtaken, out);
         }
         Ok(())
     }
@@ -411,7 +406,7 @@ impl<D: Disk> Voter<D> {
                 EntryType::EntryNormal if entry.data.is_empty() => {}
                 EntryType::EntryNormal => {
                     let orders: Option<Vec<(OrderId, Order)>> = decode(&entry.data);
-                    let orders = orders.ok_or_else(|| Stopped::Corrupt("an entry".to_owned()))?;
+                    let orders = orders.ok_or_else(|| Stopped::Corrupt("an entry cannot be read".to_owned()))?;
                     for (id, order) in orders {
                         let answer = self.node.mut_store().applied.state.apply(id, &order);
                         let ticket = self.orders.done(id);
@@ -425,7 +420,7 @@ impl<D: Disk> Voter<D> {
                 }
                 EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => {
                     let conf = decode(&entry.context);
-                    let conf = conf.ok_or_else(|| Stopped::Corrupt("a change".to_owned()))?;
+                    let conf = conf.ok_or_else(|| Stopped::Corrupt("a change cannot be read".to_owned()))?;
                     self.change_members(conf, out);
                 }
             }
@@ -538,6 +533,14 @@ impl<D: Disk> Voter<D> {
         let more = (x ^ (x >> 31)) % election as u64;
         raft.set_randomized_election_timeout(election + usize::try_from(more).unwrap_or(0));
     }
+}
+
+/// What a snapshot says: where the log begins behind it, and what is applied there.
+fn take(snapshot: &Snapshot) -> Result<(Point, Applied), Stopped> {
+    let state = decode(&snapshot.state);
+    let state = state.ok_or_else(|| Stopped::Corrupt("a snapshot cannot be read".to_owned()))?;
+    let (index, members) = (snapshot.index, snapshot.members.clone());
+    Ok((Point { index, term: snapshot.term }, Applied { index, members, state }))
 }
 
 /// Is it a message that raft can be given? Some of its code takes the shape of a message for granted.
