@@ -10,17 +10,17 @@
 mod disk;
 mod log;
 mod orders;
-//T mod poison;
+mod poison;
 mod reads;
-//T mod redb;
+mod redb;
 mod state;
-//T mod thread;
+mod thread;
 mod voter;
 pub mod wire;
 
 pub use disk::{Disk, DiskError, FoundError, Hard, Point, Stored, Write};
-//T pub use redb::{OpenError, Redb};
+pub use redb::{OpenError, Redb};
 pub use state::{Applied, OrderId, State};
-//T pub use thread::{Raft, Send, Status};
+pub use thread::{Raft, Status};
 pub use voter::{ChangeError, Options, Out, Stopped, Voter};
 pub use wire::{Conf, Members, Word};
