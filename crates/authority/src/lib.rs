@@ -9,7 +9,7 @@
 //! None of them decides anything: what an order does is said by [`Register::apply`], which is pure.
 
 mod authority;
-//T pub mod etcd;
+pub mod etcd;
 pub mod memory;
 pub mod raft;
 

@@ -53,11 +53,7 @@ impl Stored {
     ///
     /// # Errors
     /// If there are not one, three or five of them, all different, and this one among them.
-    pub fn founding(
-        id: u64,
-        mut voters: Vec<u64>,
-        register: Register,
-    ) -> Result<Self, FoundError> {
+    pub fn founding(id: u64, mut voters: Vec<u64>, register: Register) -> Result<Self, FoundError> {
         voters.sort_unstable();
         voters.dedup();
         if !matches!(voters.len(), 1 | 3 | 5) {

@@ -74,8 +74,7 @@ impl Reads {
 
     /// Those that can be answered when this much is applied.
     pub(super) fn served(&mut self, applied: u64) -> Vec<u64> {
-        let ready =
-            |reading: &mut Reading| matches!(reading.stage, Stage::Known { index } if index <= applied);
+        let ready = |reading: &mut Reading| matches!(reading.stage, Stage::Known { index } if index <= applied);
         self.waiting.extract_if(.., ready).map(|reading| reading.ticket).collect()
     }
 

@@ -217,7 +217,8 @@ impl Disk for Redb {
     fn start(&mut self) -> Result<Stored, DiskError> {
         let (format, id, boot): Identity = self.needed("identity")?;
         let boot = boot + 1;
-        let counted = self.commit(&Write { sync: true, ..Write::default() }, Some((format, id, boot)));
+        let counted =
+            self.commit(&Write { sync: true, ..Write::default() }, Some((format, id, boot)));
         self.judged(counted)?;
         Ok(Stored {
             id,

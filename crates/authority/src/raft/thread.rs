@@ -79,7 +79,8 @@ impl Raft {
         let work = move || {
             poison::watch(&directory);
             let said = tell.clone();
-            let host = Host { voter, inbox, publish, tell, send, waiting: BTreeMap::new(), last: 0 };
+            let host =
+                Host { voter, inbox, publish, tell, send, waiting: BTreeMap::new(), last: 0 };
             let ended = catch_unwind(AssertUnwindSafe(|| host.live(tick)));
             let why = match ended {
                 Ok(Ok(())) => "it was asked to".to_owned(),

@@ -368,7 +368,8 @@ impl<D: Disk> Voter<D> {
         let log = self.node.store();
         let applied = taken.as_ref().map(|(_, applied)| applied);
         let applied = applied.or_else(|| self.unwritten.then_some(&log.applied));
-        let promised = ready.hs().map(|hs| Hard { term: hs.term, vote: hs.vote, commit: hs.commit });
+        let promised =
+            ready.hs().map(|hs| Hard { term: hs.term, vote: hs.vote, commit: hs.commit });
         let mut hard = promised.unwrap_or(log.hard);
         hard.commit = hard.commit.max(applied.map_or(0, |applied| applied.index));
         let entries: Vec<_> = ready.entries().iter().map(Entry::of).collect();
@@ -406,7 +407,8 @@ impl<D: Disk> Voter<D> {
                 EntryType::EntryNormal if entry.data.is_empty() => {}
                 EntryType::EntryNormal => {
                     let orders: Option<Vec<(OrderId, Order)>> = decode(&entry.data);
-                    let orders = orders.ok_or_else(|| Stopped::Corrupt("an entry cannot be read".to_owned()))?;
+                    let orders = orders
+                        .ok_or_else(|| Stopped::Corrupt("an entry cannot be read".to_owned()))?;
                     for (id, order) in orders {
                         let answer = self.node.mut_store().applied.state.apply(id, &order);
                         let ticket = self.orders.done(id);
@@ -420,7 +422,8 @@ impl<D: Disk> Voter<D> {
                 }
                 EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => {
                     let conf = decode(&entry.context);
-                    let conf = conf.ok_or_else(|| Stopped::Corrupt("a change cannot be read".to_owned()))?;
+                    let conf =
+                        conf.ok_or_else(|| Stopped::Corrupt("a change cannot be read".to_owned()))?;
                     self.change_members(conf, out);
                 }
             }
@@ -458,12 +461,7 @@ impl<D: Disk> Voter<D> {
     }
 
     /// The register first, so that who is answered finds what was done in it.
-    fn publish(
-        &mut self,
-        answers: Vec<(u64, Answer)>,
-        lost: Vec<u64>,
-        out: &mut dyn FnMut(Out),
-    ) {
+    fn publish(&mut self, answers: Vec<(u64, Answer)>, lost: Vec<u64>, out: &mut dyn FnMut(Out)) {
         let register = &self.node.store().applied.state.register;
         if *register != *self.current {
             self.current = Arc::new(register.clone());
@@ -525,7 +523,8 @@ impl<D: Disk> Voter<D> {
     /// follow from the seed, so that a run can be repeated.
     fn settle(&mut self) {
         let raft = &mut self.node.raft;
-        let mut x = self.options.seed ^ self.id.rotate_left(32) ^ raft.term.rotate_left(16) ^ self.draws;
+        let mut x =
+            self.options.seed ^ self.id.rotate_left(32) ^ raft.term.rotate_left(16) ^ self.draws;
         for factor in [0xbf58_476d_1ce4_e5b9_u64, 0x94d0_49bb_1331_11eb] {
             x = (x ^ (x >> 30)).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(factor);
         }

@@ -4,7 +4,9 @@
 //! transfer of leadership and the messages that it sends to itself cannot be expressed, so nobody can
 //! send them.
 
-use ::raft::eraftpb::{self, ConfChangeSingle, ConfChangeType, ConfChangeV2, EntryType, MessageType};
+use ::raft::eraftpb::{
+    self, ConfChangeSingle, ConfChangeType, ConfChangeV2, EntryType, MessageType,
+};
 use quorate_service::Order;
 use serde::{Deserialize, Serialize};
 
@@ -288,8 +290,7 @@ pub struct Members {
 
 impl Members {
     pub(super) fn of(raft: &eraftpb::ConfState) -> Self {
-        let mut members =
-            Self { voters: raft.voters.clone(), learners: raft.learners.clone() };
+        let mut members = Self { voters: raft.voters.clone(), learners: raft.learners.clone() };
         members.voters.sort_unstable();
         members.learners.sort_unstable();
         members

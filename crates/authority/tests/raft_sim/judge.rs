@@ -48,8 +48,8 @@ pub(crate) struct Seen {
 pub(crate) struct Judge {
     /// What each index made of state and members, whoever applied it.
     states: BTreeMap<u64, u64>,
-    /// The terms of the entries that were committed.
-    committed: BTreeMap<u64, u64>,
+    /// The terms of the entries that were committed, and a term by which they were.
+    committed: BTreeMap<u64, (u64, u64)>,
     leaders: BTreeMap<u64, u64>,
     pub(crate) beats: Counter,
     pub(crate) lives: Counter,
@@ -95,7 +95,9 @@ impl Judge {
                 return Err(format!("two states at {}", applied.index));
             }
             for (index, term) in platter.terms.range(before + 1..=applied.index) {
-                if self.committed.entry(*index).or_insert(*term) != term {
+                let known = self.committed.entry(*index).or_insert((*term, voter.term()));
+                known.1 = known.1.min(voter.term());
+                if known.0 != *term {
                     return Err(format!("two entries at {index}"));
                 }
             }
@@ -115,15 +117,12 @@ impl Judge {
         Ok(())
     }
 
-    /// A new leader has everything that was committed.
-    fn elected(
-        &self,
-        voter: &Voter<SimDisk>,
-        terms: &BTreeMap<u64, u64>,
-    ) -> Result<(), String> {
+    /// A new leader has everything that was committed in earlier terms. It may lead in an old one: the
+    /// votes for it were late.
+    fn elected(&self, voter: &Voter<SimDisk>, terms: &BTreeMap<u64, u64>) -> Result<(), String> {
         let begins = terms.keys().next().copied().unwrap_or(0);
-        for (index, term) in self.committed.range(begins..) {
-            if terms.get(index) != Some(term) {
+        for (index, (term, by)) in self.committed.range(begins..) {
+            if *by < voter.term() && terms.get(index) != Some(term) {
                 return Err(format!("leader {} lacks {index}, which is committed", voter.id()));
             }
         }

@@ -31,7 +31,8 @@ fn seeds(otherwise: Range<u64>) -> Range<u64> {
     let Ok(text) = std::env::var("SEED") else { return otherwise };
     let (first, end) = text.split_once("..").unwrap_or((&text, ""));
     let first = first.parse().expect("SEED is a number, or a range such as 20000..90000");
-    let end = if end.is_empty() { first + 1 } else { end.parse().expect("a range ends with a number") };
+    let end =
+        if end.is_empty() { first + 1 } else { end.parse().expect("a range ends with a number") };
     first..end
 }
 

@@ -8,9 +8,7 @@ use std::rc::Rc;
 use quorate_authority::raft::{Conf, Options, Out, Stored, Voter, Word};
 use quorate_authority::{Answer, Order, Register};
 use quorate_core::{Life, Span};
-use quorate_service::{
-    Epoch, Nonce, Process, ProposalId, Renewal, Renewed, Settings,
-};
+use quorate_service::{Epoch, Nonce, Process, ProposalId, Renewal, Renewed, Settings};
 
 use crate::dice::Dice;
 use crate::judge::{Judge, Seen};
@@ -19,7 +17,7 @@ use crate::platter::{Flaw, Platter, SimDisk};
 /// Units of time in a tick, more or less.
 const TICK: u64 = 10;
 /// How long things go wrong.
-const TROUBLE: u64 = 2500;
+const TROUBLE: u64 = 2200;
 /// How long it may take until all is well again.
 const HEALING: u64 = 30_000;
 
@@ -192,7 +190,9 @@ impl World {
     fn start(&mut self, id: u64) {
         let seed = self.dice.next();
         let options = Options { seed, election: 10, heartbeat: 2, patience: 60, tail: 6 };
-        let Some(node) = self.nodes.get_mut(&id).filter(|node| node.voter.is_none()) else { return };
+        let Some(node) = self.nodes.get_mut(&id).filter(|node| node.voter.is_none()) else {
+            return;
+        };
         let voter = Voter::new(node.disk.clone(), options).expect("the disk of a voter");
         node.voter = Some(voter);
         node.life += 1;

@@ -1,8 +1,8 @@
 use std::io;
 use std::ops::Bound;
 
-use ::redb::backends::InMemoryBackend;
 use ::redb::BackendError;
+use ::redb::backends::InMemoryBackend;
 use quorate_core::Span;
 use quorate_service::{Register, Settings};
 
