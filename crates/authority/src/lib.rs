@@ -9,8 +9,10 @@
 //! None of them decides anything: what an order does is said by [`Register::apply`], which is pure.
 
 mod authority;
+#[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod memory;
+#[cfg(feature = "raft")]
 pub mod raft;
 
 pub use authority::{Authority, Unknown};

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quorate_authority::raft::{ChangeError, Conf, Options, Raft, Redb, Stored};
+use quorate_authority::raft::wire::{Kind, Message};
+use quorate_authority::raft::{ChangeError, Conf, OpenError, Options, Raft, Redb, Stored, Word};
 use quorate_authority::{Answer, Authority, Order, Register, Unknown};
 use quorate_core::Span;
 use quorate_service::Settings;
@@ -19,23 +20,23 @@ struct Switch(Arc<Mutex<BTreeMap<u64, Arc<Raft>>>>);
 
 impl Switch {
     fn start(&self, id: u64, directory: &Path) -> Arc<Raft> {
-        let disk = Redb::open(directory).unwrap();
+        let disk = Redb::open(directory).expect("a voter's directory");
         let options = Options { seed: id, ..Options::default() };
         let switch = self.clone();
         let send = move |to, bytes: Vec<u8>| {
-            let peer = switch.0.lock().unwrap().get(&to).cloned();
+            let peer = switch.0.lock().expect("no panic").get(&to).cloned();
             if let Some(peer) = peer {
                 peer.receive(id, &bytes);
             }
         };
-        let raft = Arc::new(Raft::start(disk, options, TICK, send).unwrap());
-        self.0.lock().unwrap().insert(id, Arc::clone(&raft));
+        let raft = Arc::new(Raft::start(disk, options, TICK, send).expect("a voter"));
+        self.0.lock().expect("no panic").insert(id, Arc::clone(&raft));
         raft
     }
 
     /// Takes a voter out, and waits until its disk is closed.
     fn stop(&self, id: u64, mut raft: Arc<Raft>) {
-        self.0.lock().unwrap().remove(&id);
+        self.0.lock().expect("no panic").remove(&id);
         let raft = loop {
             // Another voter may be giving it a word at this moment.
             match Arc::try_unwrap(raft) {
@@ -53,11 +54,11 @@ fn register() -> Register {
 }
 
 fn found(voters: &[u64]) -> (TempDir, Switch, Vec<Arc<Raft>>) {
-    let root = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir().expect("a directory");
     let switch = Switch::default();
     for id in voters {
-        let stored = Stored::founding(*id, voters.to_vec(), register()).unwrap();
-        drop(Redb::create(&root.path().join(id.to_string()), &stored).unwrap());
+        let stored = Stored::founding(*id, voters.to_vec(), register()).expect("founders");
+        drop(Redb::create(&root.path().join(id.to_string()), &stored).expect("a disk"));
     }
     let start = |id: &u64| switch.start(*id, &root.path().join(id.to_string()));
     let rafts = voters.iter().map(start).collect();
@@ -76,7 +77,7 @@ async fn done(raft: &Raft, lease: u64) {
 async fn sees(raft: &Raft, lease: u64) {
     let mut watch = raft.watch();
     let seen = watch.wait_for(|register| register.settings().lease == Span(lease));
-    tokio::time::timeout(Duration::from_secs(20), seen).await.expect("it is told").unwrap();
+    tokio::time::timeout(Duration::from_secs(20), seen).await.expect("in time").expect("it lives");
 }
 
 async fn read(raft: &Raft) -> Arc<Register> {
@@ -171,7 +172,10 @@ async fn changed(rafts: &[Arc<Raft>], conf: Conf) {
     for raft in rafts.iter().filter(stays) {
         let mut status = raft.status();
         let seen = status.wait_for(|status| holds(&status.members));
-        tokio::time::timeout(Duration::from_secs(20), seen).await.expect("it is told").unwrap();
+        tokio::time::timeout(Duration::from_secs(20), seen)
+            .await
+            .expect("in time")
+            .expect("it lives");
     }
 }
 
@@ -186,4 +190,38 @@ async fn without_a_majority_the_outcome_is_unknown() {
     assert_eq!(rafts[0].order(set(3)).await, Err(Unknown));
     assert_eq!(rafts[0].read().await, Err(Unknown));
     switch.stop(1, rafts.remove(0));
+}
+
+/// A leader that says what cannot be is raft's reason to panic: here, that more is committed than this voter
+/// has ever acknowledged, as after a disk that went back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_voter_that_panics_never_starts_again() {
+    let root = tempfile::tempdir().expect("a directory");
+    let stored = Stored::founding(1, vec![1, 2, 3], register()).unwrap();
+    let disk = Redb::create(root.path(), &stored).unwrap();
+    let raft = Raft::start(disk, Options::default(), TICK, |_, _| {}).unwrap();
+    let message = Message {
+        kind: Kind::Heartbeat,
+        to: 1,
+        from: 2,
+        term: 2,
+        log_term: 0,
+        index: 0,
+        entries: Vec::new(),
+        commit: 999,
+        commit_term: 0,
+        snapshot: None,
+        request_snapshot: 0,
+        reject: false,
+        reject_hint: 0,
+        context: Vec::new(),
+    };
+    raft.receive(2, &Word::Raft(message).encode());
+    let mut status = raft.status();
+    let stopped = status.wait_for(|status| status.stopped.is_some()).await;
+    assert!(stopped.unwrap().stopped.as_ref().unwrap().contains("panicked"));
+    assert_eq!(raft.order(set(2)).await, Err(Unknown));
+    raft.stop();
+    let Err(OpenError::Poisoned(why)) = Redb::open(root.path()) else { panic!("it is used again") };
+    assert!(why.contains("to_commit 999"), "{why}");
 }

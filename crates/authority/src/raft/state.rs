@@ -25,7 +25,8 @@ pub struct State {
     /// The register.
     pub register: Register,
     /// The last order of each voter that was done. An order is done only if it is later than this, so
-    /// one that was doubled on its way is done once, and one that was overtaken never.
+    /// one that was doubled on its way is done once, and one that was overtaken never. Those of voters
+    /// that were removed stay: a second copy of an order may still be under way.
     done: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -51,11 +52,6 @@ impl State {
         }
         *last = now;
         Some(self.register.apply(order))
-    }
-
-    /// A voter takes part no more; its id is never used again.
-    pub(super) fn forget(&mut self, voter: u64) {
-        self.done.remove(&voter);
     }
 
     /// The boot and the number of the last order of this voter that was done.

@@ -294,9 +294,13 @@ impl<D: Disk> Voter<D> {
     }
 
     fn work(&mut self, out: &mut dyn FnMut(Out)) -> Result<(), Stopped> {
-        self.place(out);
-        self.ask();
-        while self.node.has_ready() {
+        loop {
+            // In between too: who has come to lead can propose and answer at once.
+            self.place(out);
+            self.ask();
+            if !self.node.has_ready() {
+                break;
+            }
             self.ready(out)?;
             self.settle();
         }
@@ -372,14 +376,14 @@ impl<D: Disk> Voter<D> {
             ready.hs().map(|hs| Hard { term: hs.term, vote: hs.vote, commit: hs.commit });
         let mut hard = promised.unwrap_or(log.hard);
         hard.commit = hard.commit.max(applied.map_or(0, |applied| applied.index));
-        let entries: Vec<_> = ready.entries().iter().map(Entry::of).collect();
-        if hard != log.hard || applied.is_some() || !entries.is_empty() {
+        // How far the log is committed need not be durable: what is applied of it is saved in the end.
+        if ready.must_sync() {
+            let entries: Vec<_> = ready.entries().iter().map(Entry::of).collect();
             let reset = taken.as_ref().map(|(point, _)| *point);
-            let sync = ready.must_sync() || self.members_changed;
-            let (entries, hard) = (&entries[..], Some(hard));
+            let (entries, hard, sync) = (&entries[..], Some(hard), true);
             self.disk.write(&Write { reset, entries, hard, applied, compact: None, sync })?;
+            (self.unwritten, self.members_changed) = (false, false);
         }
-        (self.unwritten, self.members_changed) = (false, false);
         let log = self.node.mut_store();
         log.hard = hard;
         let restored = taken.is_some();
@@ -453,7 +457,6 @@ impl<D: Disk> Voter<D> {
         let applied = &mut self.node.mut_store().applied;
         applied.members = members.clone();
         if let Conf::Remove(id) = conf {
-            applied.state.forget(id);
             self.snapshots.remove(&id);
         }
         self.members_changed = true;

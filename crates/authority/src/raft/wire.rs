@@ -224,18 +224,18 @@ impl Entry {
     }
 
     pub(super) fn raft(self) -> eraftpb::Entry {
-        let mut raft = eraftpb::Entry::default();
-        raft.term = self.term;
-        raft.index = self.index;
+        let (term, index) = (self.term, self.index);
         match self.content {
-            Content::Orders(data) => raft.data = data.into(),
+            Content::Orders(data) => {
+                eraftpb::Entry { term, index, data: data.into(), ..Default::default() }
+            }
             // Its data stays empty: raft would give it to protobuf. The context is ours to read.
             Content::Conf(context) => {
-                raft.set_entry_type(EntryType::EntryConfChange);
-                raft.context = context.into();
+                let entry_type = EntryType::EntryConfChange;
+                let context = context.into();
+                eraftpb::Entry { entry_type, term, index, context, ..Default::default() }
             }
         }
-        raft
     }
 }
 
@@ -264,8 +264,8 @@ impl Snapshot {
     }
 
     pub(super) fn raft(self) -> eraftpb::Snapshot {
-        let mut raft = eraftpb::Snapshot::default();
-        raft.data = self.state.into();
+        let data = self.state.into();
+        let mut raft = eraftpb::Snapshot { data, ..Default::default() };
         let about = raft.mut_metadata();
         about.index = self.index;
         about.term = self.term;

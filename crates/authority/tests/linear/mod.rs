@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
-use quorate_authority::{Answer, Authority, Order, Register, Unknown};
+use quorate_authority::{Answer, Authority, Order, Register};
 
 /// What somebody asked for.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl History {
             Call::Read => authority.read().await.map(Reply::Register),
             Call::Order(order) => authority.order(order.clone()).await.map(Reply::Answer),
         };
-        let reply = reply.unwrap_or_else(|Unknown| Reply::Unknown);
+        let reply = reply.unwrap_or(Reply::Unknown);
         // Whose outcome is unknown may be done at any later time.
         let ended = if matches!(reply, Reply::Unknown) { u64::MAX } else { self.moment() };
         self.0.lock().expect("no panic").1.push(Made { call, reply, began, ended });
