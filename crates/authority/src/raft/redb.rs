@@ -1,12 +1,13 @@
 //! A disk that is a redb file in a directory of its own.
 
+mod continuity;
 mod watched;
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{fmt, io};
 
 use ::redb::backends::FileBackend;
@@ -20,6 +21,7 @@ use super::disk::{Disk, DiskError, Hard, Point, Stored, Write};
 use super::poison;
 use super::state::Applied;
 use super::wire::{Entry, decode, encode};
+use continuity::{Birth, Continuity};
 use watched::Watched;
 
 const FILE: &str = "authority.redb";
@@ -35,6 +37,10 @@ pub struct Redb {
     base: Database,
     /// A sync said no. That is final: nobody can say what is on the disk, a second sync would not.
     failed: Arc<AtomicBool>,
+    /// What the system knows of the file, if it is one.
+    continuity: Option<Continuity>,
+    /// How often something was made durable in it.
+    count: AtomicU64,
 }
 
 /// Why a directory cannot be started from.
@@ -42,6 +48,9 @@ pub struct Redb {
 pub enum OpenError {
     /// It must not be used again, for this reason: join under a new id, with a new directory.
     Poisoned(String),
+    /// It is a copy of a voter's directory or an older state of it, and may have forgotten what the
+    /// voter promised: join under a new id, with a new directory.
+    NotContinued(&'static str),
     /// There is a voter in it already.
     Exists,
     /// There is none in it, or one of another format.
@@ -54,6 +63,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Poisoned(why) => write!(f, "must not be used again ({why}): join with a new one"),
+            Self::NotContinued(why) => write!(f, "{why}: join with a new one"),
             Self::Exists => f.write_str("it belongs to a voter already"),
             Self::Format => f.write_str("it holds no voter that can be read"),
             Self::Disk(why) => f.write_str(why),
@@ -84,6 +94,10 @@ impl Redb {
             return Err(OpenError::Exists);
         }
         let identity: Identity = (FORMAT, stored.id, stored.boot);
+        let continuity = disk.continuity.as_ref();
+        let birth = continuity.map(Continuity::birth).transpose();
+        let birth = birth.map_err(|error| OpenError::Disk(error.to_string()))?;
+        let beside = continuity.is_some_and(|continuity| continuity.keep(0));
         let write = Write {
             reset: Some(stored.point),
             entries: &stored.entries,
@@ -92,7 +106,10 @@ impl Redb {
             compact: None,
             sync: true,
         };
-        disk.commit(&write, Some(identity))?;
+        disk.commit(
+            &write,
+            &[("identity", encode(&identity)), ("birth", encode(&(birth, beside)))],
+        )?;
         // The name of the file has to be durable as well.
         let synced = File::open(directory).and_then(|directory| directory.sync_all());
         synced.map_err(|error| OpenError::Disk(error.to_string()))?;
@@ -109,9 +126,16 @@ impl Redb {
         }
         let disk = Self::at(directory)?;
         match disk.get::<Identity>("identity")? {
-            Some((FORMAT, _, _)) => Ok(disk),
-            _ => Err(OpenError::Format),
+            Some((FORMAT, _, _)) => {}
+            _ => return Err(OpenError::Format),
         }
+        let (birth, beside): (Option<Birth>, bool) = disk.needed("birth")?;
+        if let (Some(birth), Some(continuity)) = (birth, &disk.continuity)
+            && let Some(why) = continuity.broken(birth, disk.count.load(Ordering::SeqCst), beside)
+        {
+            return Err(OpenError::NotContinued(why));
+        }
+        Ok(disk)
     }
 
     /// The directory.
@@ -128,8 +152,10 @@ impl Redb {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let file = options.open(directory.join(FILE)).map_err(disk)?;
+        let continuity = Continuity::new(file.try_clone().map_err(disk)?);
         let backend = FileBackend::new(file).map_err(|error| OpenError::Disk(error.to_string()))?;
-        Self::over(directory, backend)
+        let found = Self::over(directory, backend)?;
+        Ok(Self { continuity: Some(continuity), ..found })
     }
 
     fn over(directory: &Path, backend: impl StorageBackend) -> Result<Self, OpenError> {
@@ -137,7 +163,10 @@ impl Redb {
         let backend = Watched::new(backend, Arc::clone(&failed));
         let base = Builder::new().set_cache_size(4 << 20).create_with_backend(backend);
         let base = base.map_err(|error| OpenError::Disk(error.to_string()))?;
-        Ok(Self { directory: directory.to_owned(), base, failed })
+        let directory = directory.to_owned();
+        let found = Self { directory, base, failed, continuity: None, count: AtomicU64::new(0) };
+        found.count.store(found.get("count")?.unwrap_or(0), Ordering::SeqCst);
+        Ok(found)
     }
 
     fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, DiskError> {
@@ -164,7 +193,9 @@ impl Redb {
         table.iter().map_err(failed)?.map(entry).collect()
     }
 
-    fn commit(&self, write: &Write<'_>, identity: Option<Identity>) -> Result<(), DiskError> {
+    /// One transaction; `more` is what is not a voter's to say.
+    fn commit(&self, write: &Write<'_>, more: &[(&str, Vec<u8>)]) -> Result<(), DiskError> {
+        let count = self.count.load(Ordering::SeqCst) + u64::from(write.sync);
         let mut transaction = self.base.begin_write().map_err(failed)?;
         let durability = if write.sync { Durability::Immediate } else { Durability::None };
         transaction.set_durability(durability).map_err(failed)?;
@@ -195,11 +226,17 @@ impl Redb {
             if let Some(point) = write.compact.or(write.reset) {
                 put("point", encode(&point))?;
             }
-            if let Some(identity) = identity {
-                put("identity", encode(&identity))?;
+            for (key, bytes) in more {
+                put(key, bytes.clone())?;
             }
+            put("count", encode(&count))?;
         }
-        transaction.commit().map_err(failed)
+        transaction.commit().map_err(failed)?;
+        self.count.store(count, Ordering::SeqCst);
+        if let Some(continuity) = self.continuity.as_ref().filter(|_| write.sync) {
+            continuity.keep(count);
+        }
+        Ok(())
     }
 
     /// After a sync that failed the directory is not used again.
@@ -217,8 +254,9 @@ impl Disk for Redb {
     fn start(&mut self) -> Result<Stored, DiskError> {
         let (format, id, boot): Identity = self.needed("identity")?;
         let boot = boot + 1;
+        let identity = encode(&(format, id, boot));
         let counted =
-            self.commit(&Write { sync: true, ..Write::default() }, Some((format, id, boot)));
+            self.commit(&Write { sync: true, ..Write::default() }, &[("identity", identity)]);
         self.judged(counted)?;
         Ok(Stored {
             id,
@@ -231,7 +269,7 @@ impl Disk for Redb {
     }
 
     fn write(&mut self, write: &Write<'_>) -> Result<(), DiskError> {
-        let done = self.commit(write, None);
+        let done = self.commit(write, &[]);
         self.judged(done)
     }
 }

@@ -182,7 +182,11 @@ struct Host<S> {
 
 /// The time that also passes while the machine sleeps.
 fn now() -> Duration {
-    let time = clock_gettime(ClockId::Boottime);
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Monotonic;
+    let time = clock_gettime(clock);
     let (seconds, nanos) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
     Duration::new(seconds.unwrap_or(0), nanos.unwrap_or(0))
 }

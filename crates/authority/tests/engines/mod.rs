@@ -27,7 +27,8 @@ impl Rafts {
             let stored = Stored::founding(*id, voters.to_vec(), register.clone());
             let directory = root.path().join(id.to_string());
             let disk = Redb::create(&directory, &stored.expect("founders")).expect("a disk");
-            let options = Options { seed: *id, ..Options::default() };
+            // A machine that is busy must not cost an election: its outcome would be unknown.
+            let options = Options { seed: *id, election: 40, patience: 2000, ..Options::default() };
             let (from, others) = (*id, Arc::clone(&peers));
             let send = move |to, bytes: Vec<u8>| {
                 let peer = others.lock().expect("no panic").get(&to).cloned();
@@ -96,7 +97,7 @@ impl Etcds {
         founding: Option<Register>,
     ) -> Result<Etcd, ConnectError> {
         let endpoints = vec![self.endpoint.clone()];
-        let place = Place { endpoints, key: key.to_owned(), patience: Duration::from_secs(5) };
+        let place = Place { endpoints, key: key.to_owned(), patience: Duration::from_secs(20) };
         Etcd::connect(place, founding).await
     }
 }

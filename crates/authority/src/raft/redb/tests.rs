@@ -1,3 +1,5 @@
+mod power;
+
 use std::io;
 use std::ops::Bound;
 
@@ -101,7 +103,7 @@ fn a_sync_that_failed_is_final() {
     let (stored, sync) = (founding(), true);
     let first =
         Write { reset: Some(stored.point), hard: Some(stored.hard), sync, ..Write::default() };
-    disk.commit(&first, Some((FORMAT, 4, 0))).unwrap();
+    disk.commit(&first, &[("identity", encode(&(FORMAT, 4, 0)))]).unwrap();
     fails.store(true, Ordering::SeqCst);
     let write = Write { entries: &entries(2..3, 1), sync, ..Write::default() };
     disk.write(&write).unwrap_err();
@@ -109,4 +111,45 @@ fn a_sync_that_failed_is_final() {
     assert!(matches!(Redb::open(directory.path()), Err(OpenError::Format)));
     let reused = Redb::create(directory.path(), &founding());
     assert!(matches!(reused, Err(OpenError::Poisoned(_))));
+}
+
+/// A voter's directory, its file as it was some transactions ago, and as it is now.
+fn gone_on() -> (tempfile::TempDir, PathBuf, Vec<u8>) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut disk = Redb::create(directory.path(), &founding()).unwrap();
+    disk.start().unwrap();
+    drop(disk);
+    let file = directory.path().join(FILE);
+    let old = fs::read(&file).unwrap();
+    let mut disk = Redb::open(directory.path()).unwrap();
+    disk.write(&Write { entries: &entries(2..3, 1), sync: true, ..Write::default() }).unwrap();
+    drop(disk);
+    drop(Redb::open(directory.path()).unwrap());
+    (directory, file, old)
+}
+
+#[test]
+fn a_file_that_went_back_is_noticed() {
+    let (directory, file, old) = gone_on();
+    let kept = Continuity::new(File::open(&file).unwrap()).kept();
+    if kept.is_none() {
+        println!("skipped: there are no extended attributes in {}", directory.path().display());
+        return;
+    }
+    // Copied over it, as by cp.
+    fs::write(&file, old).unwrap();
+    assert!(matches!(Redb::open(directory.path()), Err(OpenError::NotContinued(_))));
+}
+
+#[test]
+fn a_file_that_was_replaced_is_noticed() {
+    let (directory, file, _) = gone_on();
+    // Also by what is the same to the byte: nobody can say which of the two goes on.
+    let now = fs::read(&file).unwrap();
+    fs::rename(&file, directory.path().join("before")).unwrap();
+    fs::write(&file, now).unwrap();
+    assert!(matches!(Redb::open(directory.path()), Err(OpenError::NotContinued(_))));
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::copy(directory.path().join("before"), elsewhere.path().join(FILE)).unwrap();
+    assert!(matches!(Redb::open(elsewhere.path()), Err(OpenError::NotContinued(_))));
 }
