@@ -22,5 +22,5 @@ pub use disk::{Disk, DiskError, FoundError, Hard, Point, Stored, Write};
 pub use redb::{OpenError, Redb};
 pub use state::{Applied, OrderId, State};
 pub use thread::{Raft, Status};
-pub use voter::{ChangeError, Options, Out, Stopped, Voter};
+pub use voter::{ChangeError, Options, Out, Standing, Stopped, Voter};
 pub use wire::{Conf, Members, Word};

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_authority::raft::{
-    ChangeError, Conf, Disk, DiskError, FoundError, Options, Out, Stored, Voter, Word, Write,
+    ChangeError, Conf, Disk, DiskError, FoundError, Options, Out, Standing, Stored, Voter, Word,
+    Write,
 };
 use quorate_authority::{Answer, Order, Register};
 use quorate_core::{Life, Span};
@@ -343,4 +344,23 @@ fn words_that_are_not_what_they_say_are_ignored() {
     circle.voter(leader).receive(follower, forged);
     circle.tick();
     assert_eq!(circle.voter(leader).register().settings().lease, Span(66));
+}
+
+#[test]
+fn who_stands_behind_what_it_promised_is_not_trusted() {
+    let mut circle = Circle::found(&[1, 2, 3]);
+    let leader = circle.elected();
+    let follower = circle.other(leader);
+    let elected = circle.voters[&follower].standing();
+    circle.voter(leader).order(1, set(2));
+    circle.run();
+    let now = circle.voters[&follower].standing();
+    assert!(now > elected);
+    let voter = circle.voter(leader);
+    assert!(voter.trusts(follower, now));
+    assert!(!voter.trusts(follower, elected), "it has acknowledged more");
+    assert!(!voter.trusts(follower, Standing { term: now.term - 1, ..now }));
+    // In a later term its log may be shorter: it was not the leader's.
+    assert!(voter.trusts(follower, Standing { term: now.term + 1, last: 1 }));
+    assert!(voter.trusts(77, Standing::default()), "a stranger has promised nothing");
 }

@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::poison;
 use super::redb::Redb;
-use super::voter::{ChangeError, Options, Out, Stopped, Voter};
+use super::voter::{ChangeError, Options, Out, Standing, Stopped, Voter};
 use super::wire::{Conf, Members, Word};
 use crate::{Authority, Unknown};
 
@@ -42,6 +42,8 @@ enum Command {
     Order(Order, oneshot::Sender<Answer>),
     Read(oneshot::Sender<Arc<Register>>),
     Change(Conf, oneshot::Sender<Result<(), ChangeError>>),
+    Standing(oneshot::Sender<Standing>),
+    Trusts(u64, Standing, oneshot::Sender<bool>),
     Dead(u64),
     Unreachable(u64),
     Stop,
@@ -125,6 +127,23 @@ impl Raft {
         let (answer, answered) = oneshot::channel();
         self.tell(Command::Change(conf, answer));
         answered.await.unwrap_or(Err(ChangeError::NotLeader))
+    }
+
+    /// Where it stands, to be said in a handshake.
+    ///
+    /// # Errors
+    /// If it has stopped, or has too much to do.
+    pub async fn standing(&self) -> Result<Standing, Unknown> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(Command::Standing(answer));
+        answered.await.map_err(|_| Unknown)
+    }
+
+    /// Can this be where that voter stands? See [`Voter::trusts`]. Who cannot say does not trust.
+    pub async fn trusts(&self, peer: u64, standing: Standing) -> bool {
+        let (answer, answered) = oneshot::channel();
+        self.tell(Command::Trusts(peer, standing, answer));
+        answered.await.unwrap_or(false)
     }
 
     /// What it knows of itself and the others.
@@ -234,6 +253,12 @@ impl<S: FnMut(u64, Vec<u8>)> Host<S> {
             Command::Change(conf, answer) => {
                 // Who asked may be gone.
                 let _ = answer.send(self.voter.change(conf));
+            }
+            Command::Standing(answer) => {
+                let _ = answer.send(self.voter.standing());
+            }
+            Command::Trusts(peer, standing, answer) => {
+                let _ = answer.send(self.voter.trusts(peer, standing));
             }
             Command::Dead(peer) => self.voter.dead(peer),
             Command::Unreachable(peer) => self.voter.unreachable(peer),

@@ -7,6 +7,7 @@
 //! is sent; entries are applied with the members as of them; then the Ready is advanced.
 
 mod change;
+mod guard;
 mod succession;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,8 @@ use super::state::{Applied, OrderId};
 use super::wire::{Conf, Entry, Kind, Members, Message, Snapshot, Word, decode, encode};
 
 pub use change::ChangeError;
+use guard::Guard;
+pub use guard::Standing;
 use succession::Succession;
 
 /// How a voter goes about things. Times are in ticks.
@@ -121,6 +124,7 @@ pub struct Voter<D> {
     orders: Orders,
     reads: Reads,
     succession: Succession,
+    guard: Guard,
     current: Arc<Register>,
     /// Ticks since it started.
     now: u64,
@@ -170,6 +174,7 @@ impl<D: Disk> Voter<D> {
             orders: Orders::new(id, boot),
             reads: Reads::new(id, boot),
             succession: Succession::default(),
+            guard: Guard::default(),
             current,
             now: 0,
             ticked: false,
@@ -254,6 +259,7 @@ impl<D: Disk> Voter<D> {
             }
             Word::Raft(message) => {
                 if message.from == from && message.to == self.id && is_sound(&message) {
+                    self.guard.note(&message);
                     // What raft refuses it has no use for.
                     let _ = self.node.step(message.raft());
                     self.settle();

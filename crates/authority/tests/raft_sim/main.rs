@@ -101,15 +101,22 @@ fn a_seed_is_a_run() {
 }
 
 /// A planted flaw is found within so many seeds.
-fn is_found(flaw: Flaw, within: u64) {
+fn is_found(flaw: Flaw, within: u64) -> String {
     let (_, bad) = first_bad(0..within, flaw);
     let (seed, why) = bad.expect("the flaw is not found");
     println!("{flaw:?} is found by seed {seed}: {why}");
+    why
 }
 
 #[test]
 fn a_disk_that_acknowledges_before_it_is_durable_is_found() {
     is_found(Flaw::AcknowledgesBeforeSync, 1000);
+}
+
+#[test]
+fn a_disk_that_went_back_is_not_trusted() {
+    let refused = |seed| run(seed, Flaw::GoesBack).1.is_some_and(|why| why.contains("trust"));
+    assert!((0..100).any(refused), "nobody remembers anything");
 }
 
 #[test]

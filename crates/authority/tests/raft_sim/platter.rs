@@ -16,6 +16,8 @@ pub(crate) enum Flaw {
     None,
     /// The disk says that it is durable before it is.
     AcknowledgesBeforeSync,
+    /// The same, and whoever lives looks at where those stand that come back.
+    GoesBack,
     /// Whom it voted for is not written.
     ForgetsVote,
     /// Who leads answers reads by itself.
@@ -132,7 +134,8 @@ impl Disk for SimDisk {
             applied: write.applied.cloned(),
             compact: write.compact,
         });
-        if write.sync && platter.flaw != Flaw::AcknowledgesBeforeSync {
+        let lies = matches!(platter.flaw, Flaw::AcknowledgesBeforeSync | Flaw::GoesBack);
+        if write.sync && !lies {
             platter.flush();
         }
         Ok(())

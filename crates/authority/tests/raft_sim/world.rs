@@ -17,7 +17,7 @@ use crate::platter::{Flaw, Platter, SimDisk};
 /// Units of time in a tick, more or less.
 const TICK: u64 = 10;
 /// How long things go wrong.
-const TROUBLE: u64 = 2200;
+const TROUBLE: u64 = 2000;
 /// How long it may take until all is well again.
 const HEALING: u64 = 30_000;
 
@@ -201,6 +201,19 @@ impl World {
         self.schedule(after, Event::Tick { node: id, life });
     }
 
+    /// Whoever lives compares where the one that came back stands with what it promised.
+    fn handshake(&self, id: u64) -> Result<(), String> {
+        if !matches!(self.flaw, Flaw::None | Flaw::GoesBack) {
+            return Ok(());
+        }
+        let Some(back) = &self.nodes[&id].voter else { return Ok(()) };
+        let mut others = self.nodes.values().filter_map(|node| node.voter.as_ref());
+        match others.find(|other| !other.trusts(id, back.standing())) {
+            Some(other) => Err(format!("{} does not trust {id}, which came back", other.id())),
+            None => Ok(()),
+        }
+    }
+
     fn crash(&mut self, id: u64) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
         if node.voter.take().is_none() {
@@ -257,6 +270,7 @@ impl World {
             }
             Event::Restart(node) => {
                 self.start(node);
+                self.handshake(node)?;
                 self.turn(node)
             }
             Event::Client => {
