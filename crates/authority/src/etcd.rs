@@ -265,3 +265,6 @@ impl Line {
         gateway::read(&answer?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,6 +105,7 @@ fn is_found(flaw: Flaw, within: u64) -> String {
     let (_, bad) = first_bad(0..within, flaw);
     let (seed, why) = bad.expect("the flaw is not found");
     println!("{flaw:?} is found by seed {seed}: {why}");
+    assert_eq!(run(seed, Flaw::None).1, None, "seed {seed} is bad without it");
     why
 }
 
@@ -126,7 +127,7 @@ fn a_forgotten_vote_is_found() {
 
 #[test]
 fn a_leader_that_reads_alone_is_found() {
-    is_found(Flaw::LeaderReadsAlone, 1000);
+    assert!(is_found(Flaw::LeaderReadsAlone, 1000).contains("stale read"));
 }
 
 #[test]
