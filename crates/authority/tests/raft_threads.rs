@@ -225,3 +225,14 @@ async fn a_voter_that_panics_never_starts_again() {
     let Err(OpenError::Poisoned(why)) = Redb::open(root.path()) else { panic!("it is used again") };
     assert!(why.contains("to_commit 999"), "{why}");
 }
+
+/// What is on the disk can be what raft says cannot be, too: more is committed than there is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_voter_that_panics_at_its_start_never_starts_again() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut stored = Stored::founding(1, vec![1, 2, 3], register()).unwrap();
+    stored.hard.commit = 999;
+    let disk = Redb::create(root.path(), &stored).unwrap();
+    Raft::start(disk, Options::default(), TICK, |_, _| {}).unwrap_err();
+    assert!(matches!(Redb::open(root.path()), Err(OpenError::Poisoned(_))));
+}

@@ -1,3 +1,5 @@
+//! The engine over a gateway that does as it was told.
+
 use std::collections::VecDeque;
 
 use quorate_core::Span;

@@ -24,6 +24,9 @@ const WAITING: usize = 4096;
 /// How much is taken up in one turn: what came in during the last fsync is one entry.
 const TURN: usize = 512;
 
+/// What is said of a voter whose thread is no more.
+const PANICKED: &str = "it has panicked: its directory must not be used again";
+
 /// What a voter knows of itself and the others.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Status {
@@ -71,28 +74,33 @@ impl Raft {
         tick: Duration,
         send: impl FnMut(u64, Vec<u8>) + Send + 'static,
     ) -> Result<Self, Stopped> {
-        let directory = disk.directory().to_owned();
-        let voter = Voter::new(disk, options)?;
-        let id = voter.id();
         let (commands, inbox) = sync_channel(WAITING);
-        let (publish, committed) = watch::channel(Arc::clone(voter.register()));
-        let members = voter.applied().members.clone();
-        let (tell, status) = watch::channel(Status { members, ..Status::default() });
+        let (begun, begins) = sync_channel(1);
         let work = move || {
-            poison::watch(&directory);
+            // From here on: raft may find in its first look at the disk that it cannot be.
+            poison::watch(disk.directory());
+            let voter = match Voter::new(disk, options) {
+                Ok(voter) => voter,
+                Err(stopped) => return drop(begun.send(Err(stopped))),
+            };
+            let (publish, committed) = watch::channel(Arc::clone(voter.register()));
+            let members = voter.applied().members.clone();
+            let (tell, status) = watch::channel(Status { members, ..Status::default() });
+            let _ = begun.send(Ok((voter.id(), committed, status)));
             let said = tell.clone();
             let host =
                 Host { voter, inbox, publish, tell, send, waiting: BTreeMap::new(), last: 0 };
-            let ended = catch_unwind(AssertUnwindSafe(|| host.live(tick)));
-            let why = match ended {
+            let why = match catch_unwind(AssertUnwindSafe(|| host.live(tick))) {
                 Ok(Ok(())) => "it was asked to".to_owned(),
                 Ok(Err(stopped)) => stopped.to_string(),
-                Err(_) => "it has panicked: its directory must not be used again".to_owned(),
+                Err(_) => PANICKED.to_owned(),
             };
             said.send_modify(|status| status.stopped = Some(why));
         };
         let thread = thread::Builder::new().name("quorate-authority".to_owned()).spawn(work);
         let thread = thread.map_err(|error: io::Error| Stopped::Corrupt(error.to_string()))?;
+        let begun = begins.recv().unwrap_or_else(|_| Err(Stopped::Corrupt(PANICKED.to_owned())));
+        let (id, committed, status) = begun?;
         Ok(Self { id, commands, committed, status, thread })
     }
 

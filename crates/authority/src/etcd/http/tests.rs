@@ -1,3 +1,5 @@
+//! Answers that a server may give, well made and not.
+
 use tokio::net::TcpListener;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What is on the disk at the next start, and what is not started from.
+
 mod power;
 
 use std::io;

@@ -1,3 +1,5 @@
+//! What travels comes back as it was, and nothing else is taken for it.
+
 use quorate_core::{Life, Span};
 use quorate_service::{Register, Settings};
 
