@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::shell::{Step, cargo, output_of, run, run_silently, step};
-use crate::{Failure, Outcome, docs, source, tidy as rules};
+use crate::{Failure, Outcome, docs, servers, source, tidy as rules};
 
 /// Targets without an operating system that have what `alloc` needs, best known first.
 const BARE_METAL: &[&str] = &[
@@ -36,6 +36,7 @@ pub(crate) fn verify(root: &Path) -> Outcome {
         tool("clippy --quiet --locked --workspace --all-targets --all-features -- -D warnings")
     })?;
     check("no_std", &|| no_std(root))?;
+    check("servers", &servers::install)?;
     check("test", &|| test(root))?;
     check("rustdoc", &|| rustdoc(root))?;
     println!("all well after {:.1} s", begun.elapsed().as_secs_f64());

@@ -3,6 +3,7 @@
 mod chores;
 mod docs;
 mod pictures;
+mod servers;
 mod shell;
 mod source;
 mod tidy;

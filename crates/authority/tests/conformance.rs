@@ -35,7 +35,7 @@ fn admit(nonce: u128) -> Order {
 }
 
 fn renew(life: u64, number: u64) -> Order {
-    Order::Renew(vec![Renewal { life: Life(life), number, unreachable: BTreeSet::new() }])
+    Order::Renew(vec![Renewal::new(Life(life), number)])
 }
 
 fn decide(after: u64, id: u128, next: &[u64], gone: Vec<Gone>) -> Order {

@@ -144,7 +144,7 @@ fn admit() -> Order {
 }
 
 fn renew() -> Order {
-    Order::Renew(vec![Renewal { life: Life(5), number: 1, unreachable: BTreeSet::new() }])
+    Order::Renew(vec![Renewal::new(Life(5), 1)])
 }
 
 #[test]

@@ -602,7 +602,9 @@ mod tests {
 
     #[test]
     fn every_algorithm_guards_several_regions() {
-        for meta in Mutex::CATALOGUE {
+        // The votes of the basic version of Maekawa's algorithm deadlock, as published.
+        let live = Mutex::CATALOGUE.iter().filter(|meta| meta.name != "mutex/maekawa-basic");
+        for meta in live {
             let figures = run(meta.name, &[("regions", "3")]).unwrap();
             assert_eq!(figures.entries, 15, "{}", meta.name);
         }

@@ -163,6 +163,21 @@ pub struct Renewal {
     pub refused: BTreeMap<Life, Beat>,
 }
 
+impl Renewal {
+    /// A renewal by who wants any lease, relies on none, and reaches everybody.
+    #[must_use]
+    pub const fn new(life: Life, number: u64) -> Self {
+        Self {
+            life,
+            number,
+            wanted: Span(u64::MAX),
+            relied_on: Span(0),
+            unreachable: BTreeSet::new(),
+            refused: BTreeMap::new(),
+        }
+    }
+}
+
 /// A member of the view that is missing from the next one, and why that may be.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

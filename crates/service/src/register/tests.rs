@@ -1,6 +1,6 @@
 //! The register: each order, and every order in every state of three lives.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::vec::Vec;
 
 use super::*;
@@ -24,10 +24,7 @@ fn admit(nonce: u128) -> Order {
 }
 
 fn renew(life: u64) -> Order {
-    let (wanted, relied_on) = (Span(u64::MAX), Span(0));
-    let (unreachable, refused) = (BTreeSet::new(), BTreeMap::new());
-    let renewal = Renewal { life: Life(life), number: 1, wanted, relied_on, unreachable, refused };
-    Order::Renew(vec![renewal])
+    Order::Renew(vec![Renewal::new(Life(life), 1)])
 }
 
 fn decide(after: u64, next: &[u64], gone: &[Gone]) -> Order {

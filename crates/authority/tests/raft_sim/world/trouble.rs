@@ -1,6 +1,6 @@
 //! What clients, an operator and misfortune do to a world.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use quorate_authority::Order;
 use quorate_authority::raft::{Conf, Out, Stored, Voter};
@@ -131,5 +131,5 @@ impl World {
 }
 
 fn renew(number: u64) -> Order {
-    Order::Renew(vec![Renewal { life: Life(100), number, unreachable: BTreeSet::new() }])
+    Order::Renew(vec![Renewal::new(Life(100), number)])
 }
