@@ -13,15 +13,19 @@ use super::{Command, Event, Fence, Promise, Region, Setup};
 /// tokens, and ordering where it is known what happened before what.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exclusion {
-    /// Who is inside, in the order of nodes, and where, if there are several regions.
-    inside: Vec<(NodeId, Option<Region>)>,
+    /// Who is inside.
+    inside: NodeSet,
+    /// Where each of them is, if there are several regions.
+    places: BTreeMap<NodeId, Region>,
     waiting: NodeSet,
     /// By node that waits: what happened before its wish, where that is known.
     pasts: BTreeMap<NodeId, VectorClock>,
     fair: bool,
     fenced: bool,
-    /// By region: the wish that was granted last.
-    granted_last: BTreeMap<Option<Region>, Stamp>,
+    /// The wish that was granted last.
+    granted_last: Option<Stamp>,
+    /// The same by region, if there are several.
+    granted_in: BTreeMap<Region, Stamp>,
     fenced_last: Option<Fence>,
 }
 
@@ -30,15 +34,23 @@ impl Exclusion {
     pub(super) fn new(count: usize, setup: &Setup, promise: &Promise) -> Self {
         let waiting = NodeSet::with_room(count);
         let Promise { fair, fenced, .. } = *promise;
-        let inside = setup.holder.into_iter().map(|holder| (holder, None)).collect();
-        let (granted_last, fenced_last, pasts) = (BTreeMap::new(), None, BTreeMap::new());
-        Self { inside, waiting, pasts, fair, fenced, granted_last, fenced_last }
+        Self {
+            inside: setup.holder.into_iter().collect(),
+            places: BTreeMap::new(),
+            waiting,
+            pasts: BTreeMap::new(),
+            fair,
+            fenced,
+            granted_last: None,
+            granted_in: BTreeMap::new(),
+            fenced_last: None,
+        }
     }
 
     /// A node leaves, or is not there any more. Was it inside?
     fn leave(&mut self, at: NodeId) -> bool {
-        let place = self.inside.iter().position(|(node, _)| *node == at);
-        place.map(|place| self.inside.remove(place)).is_some()
+        self.places.remove(&at);
+        self.inside.remove(at)
     }
 
     fn enter(
@@ -49,11 +61,12 @@ impl Exclusion {
     ) -> Result<(), Violation> {
         let asked = self.waiting.remove(at);
         let past = self.pasts.remove(&at);
-        self.leave(at);
-        let place = self.inside.partition_point(|(node, _)| *node < at);
-        self.inside.insert(place, (at, region));
-        let both = |(other, its): &&(NodeId, Option<Region>)| *other != at && *its == region;
-        if let Some((other, _)) = self.inside.iter().find(both) {
+        self.inside.insert(at);
+        if let Some(region) = region {
+            self.places.insert(at, region);
+        }
+        let both = |other: &NodeId| *other != at && self.places.get(other) == region.as_ref();
+        if let Some(other) = self.inside.iter().find(both) {
             let place = region.map_or_else(String::new, |region| format!(" region {region:?}"));
             let text = format!("node {at} enters{place} while node {other} is inside");
             return Err(Violation { property: "safety", text });
@@ -68,7 +81,11 @@ impl Exclusion {
             return Err(Violation { property: "ordering", text });
         }
         let Some(stamp) = stamp.filter(|_| self.fair) else { return Ok(()) };
-        match self.granted_last.insert(region, stamp) {
+        let last = match region {
+            Some(region) => self.granted_in.insert(region, stamp),
+            None => self.granted_last.replace(stamp),
+        };
+        match last {
             Some(last) if last > stamp => {
                 let text = format!("the wish {stamp:?} is granted after the younger {last:?}");
                 Err(Violation { property: "fairness", text })
@@ -156,10 +173,10 @@ impl Monitor<Command, Event> for Exclusion {
         match (property, fact) {
             ("liveness", fact) => matches!(fact, Fact::Command(Command::Acquire)),
             ("fairness", Fact::Event(Event::Granted(stamp))) => {
-                stamp.is_some() && self.granted_last.contains_key(&None)
+                stamp.is_some() && self.granted_last.is_some()
             }
             ("fairness", Fact::Event(Event::Entered(region, stamp))) => {
-                stamp.is_some() && self.granted_last.contains_key(&Some(*region))
+                stamp.is_some() && self.granted_in.contains_key(region)
             }
             ("fencing", Fact::Event(Event::Fenced(_))) => self.fenced_last.is_some(),
             ("ordering", Fact::Event(Event::Granted(_) | Event::Fenced(_))) => {
