@@ -45,6 +45,10 @@ impl Seat {
         mine: Life,
         register: &Register,
     ) {
+        // Mostly everybody reaches everybody.
+        if register.members().all(|(_, member)| member.unreachable.is_empty()) {
+            return self.broken.clear();
+        }
         let lives = self.by_seniority(register);
         let now = cx.now();
         let mut broken = BTreeSet::new();

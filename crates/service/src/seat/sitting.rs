@@ -232,7 +232,7 @@ impl Seat {
     }
 
     pub(super) fn order(&self, cx: &mut Ctx<'_, Party>, order: Order) {
-        cx.send(self.config.authority, Msg::Order { number: 0, order });
+        cx.send(self.config.authority, Msg::Order { number: 0, order: order.into() });
     }
 
     // Admission
@@ -259,7 +259,7 @@ impl Seat {
             lock_file: (1, self.me.number().into()),
             address: format!("{}", self.me),
         };
-        let order = Order::Admit { name, process };
+        let order = Order::Admit { name, process }.into();
         cx.send(self.config.authority, Msg::Order { number: asked_as(nonce), order });
     }
 

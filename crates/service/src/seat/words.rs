@@ -1,5 +1,6 @@
 //! What seats, the register and their users say to each other.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -28,8 +29,8 @@ pub enum Msg {
     Order {
         /// Returned with the answer.
         number: u64,
-        /// What.
-        order: Order,
+        /// What; it would make all messages large.
+        order: Box<Order>,
     },
     /// From the authority: this became of it.
     Answer {
