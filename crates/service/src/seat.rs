@@ -7,10 +7,10 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | admission, renewal, lease, the end of a life | [`sitting`] |
-//! | the change to the next view, led by the most senior member | [`change`] |
-//! | who does not reach whom, and who goes then | [`reach`] |
-//! | the register as a node, for simulator and checker | [`keeper`] |
+//! | admission, renewal, lease, the end of a life | `sitting.rs` |
+//! | the change to the next view, led by the most senior member | `change.rs` |
+//! | who does not reach whom, and who goes then | `reach.rs` |
+//! | the register as a node, for simulator and checker | `keeper.rs` |
 //!
 //! The most senior member of a view *presides*: the smallest thing that can be granted, and so what
 //! the judge of a seat looks at. Locks, leaders and groups are granted in the same way.
