@@ -5,6 +5,7 @@ mod election;
 mod mutex;
 mod sim;
 mod states;
+mod transport;
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
@@ -13,8 +14,11 @@ fn main() {
         Some("mutex") => mutex::run(),
         Some("sim") => sim::run(),
         Some("states") => states::run(),
+        Some("transport") => transport::run(),
         _ => {
-            eprintln!("quorate-bench: say what to measure: check, election, mutex, sim or states");
+            eprintln!(
+                "quorate-bench: say what to measure: check, election, mutex, sim, states or transport"
+            );
             std::process::exit(2);
         }
     }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::shell::{Step, cargo, output_of, run, run_silently, step};
-use crate::{Failure, Outcome, docs, servers, source, tidy as rules};
+use crate::{Failure, Outcome, docs, servers, source, tidy as rules, web};
 
 /// Targets without an operating system that have what `alloc` needs, best known first.
 const BARE_METAL: &[&str] = &[
@@ -31,6 +31,7 @@ pub(crate) fn verify(root: &Path) -> Outcome {
     check("format", &|| tool("fmt --all --check"))?;
     check("tidy", &|| tidy_step(root))?;
     check("docs", &|| done(docs::check(root)))?;
+    check("web", &|| web::check(root))?;
     check("deny", &|| deny(root))?;
     check("clippy", &|| {
         tool("clippy --quiet --locked --workspace --all-targets --all-features -- -D warnings")
@@ -38,6 +39,7 @@ pub(crate) fn verify(root: &Path) -> Outcome {
     check("no_std", &|| no_std(root))?;
     check("servers", &servers::install)?;
     check("test", &|| test(root))?;
+    check("browser", &|| web::test(root))?;
     check("rustdoc", &|| rustdoc(root))?;
     println!("all well after {:.1} s", begun.elapsed().as_secs_f64());
     Ok(())
@@ -45,7 +47,7 @@ pub(crate) fn verify(root: &Path) -> Outcome {
 
 fn next_step(name: &str, error: &str) -> String {
     let advice = match name {
-        "format" | "docs" => "`cargo xtask fix` repairs this",
+        "format" | "docs" | "web" => "`cargo xtask fix` repairs this",
         "clippy" => "`cargo xtask fix` repairs what can be repaired by itself",
         "test" => {
             "if golden files differ and are meant to, `cargo xtask fix` rewrites them; look at the \
@@ -142,6 +144,10 @@ pub(crate) fn fix(root: &Path) -> Outcome {
     for (name, command) in commands {
         step(name, || run(command).map(|()| Step::Done(String::new())))?;
     }
+    step("web", || match web::check(root) {
+        Ok(step) => Ok(step),
+        Err(_) => web::build(root).map(|()| Step::Done("built anew".into())),
+    })?;
     step("golden", || {
         let words = ["test", "--profile", "ci", "-p", "quorate-lab", "-p", "quorate-cli"];
         let mut command = cargo(root, &words);
@@ -204,9 +210,27 @@ fn cpu_seconds() -> Result<f64, String> {
     Ok((user + system) / TICKS_PER_SECOND)
 }
 
+/// Puts real members under real faults.
+pub(crate) fn chaos(root: &Path, rest: &[&str]) -> Result<(), String> {
+    step("servers", servers::install)?;
+    run(cargo(root, &["build", "--quiet", "--release", "--locked", "--package", "quorate-cli"]))?;
+    let words = ["run", "--quiet", "--release", "--locked", "--package", "quorate-chaos", "--"];
+    let mut command = cargo(root, &words);
+    command.args(rest);
+    run(command)
+}
+
+/// What is measured of real clusters.
+pub(crate) const CLUSTER_BENCHES: [&str; 1] = ["cluster"];
+
 /// Measures against a reference, in one run.
 pub(crate) fn bench(root: &Path, name: &str, rest: &[&str]) -> Result<(), String> {
-    let words = ["run", "--quiet", "--profile", "fast", "--package", "quorate-bench", "--", name];
+    // Real clusters are measured as users build them.
+    let (profile, package) = match CLUSTER_BENCHES.contains(&name) {
+        true => ("release", "quorate-bench-cluster"),
+        false => ("fast", "quorate-bench"),
+    };
+    let words = ["run", "--quiet", "--profile", profile, "--package", package, "--", name];
     let mut command = cargo(root, &words);
     command.args(rest);
     run(command)

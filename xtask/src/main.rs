@@ -7,9 +7,12 @@ mod servers;
 mod shell;
 mod source;
 mod tidy;
+mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+use shell::step;
 
 const USAGE: &str = "\
 usage: cargo xtask CHORE
@@ -18,10 +21,15 @@ usage: cargo xtask CHORE
   fix            formats, applies lints, regenerates docs, rewrites golden files
   docs           regenerates docs/algorithms.md, docs/faults.md and parts of README.md
   docs --check   says whether they are up to date
+  web            builds the lab page into web/dist
+  web --check    says whether it is that of its sources
+  web --test     tries it in a browser
   pictures       draws one picture per algorithm and kind, on one page below target/
   tidy           checks the rules of STYLE.md that no compiler knows
-  bench NAME     measures against a reference: check or sim; what building costs: build; or writes
-                 docs/states.md: states";
+  chaos          puts real members under real faults, drawn from seeds, and judges what they did
+                 (as root; --seed S, --count N, --jobs N, --keep DIR; chaos --help shows all)
+  bench NAME     measures against a reference: check, sim, transport or cluster; what building costs:
+                 build; or writes docs/states.md: states";
 
 /// What a chore comes to: a failure is told in words.
 type Outcome = Result<(), Failure>;
@@ -60,11 +68,17 @@ fn run(words: &[&str]) -> Outcome {
         ["fix"] => chores::fix(&root),
         ["docs"] => Ok(docs::write(&root)?),
         ["docs", "--check"] => Ok(docs::check(&root)?),
+        ["web"] => Ok(web::build(&root)?),
+        ["web", "--check"] => Ok(step("web", || web::check(&root))?),
+        ["web", "--test"] => Ok(step("browser", || web::test(&root))?),
         ["pictures"] => Ok(pictures::write(&root)?),
         ["tidy"] => Ok(chores::tidy(&root)?),
+        ["chaos", rest @ ..] => Ok(chores::chaos(&root, rest)?),
         ["bench", "build"] => chores::bench_build(&root),
         ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),
-        ["bench"] => Err(Failure::Usage("bench needs a NAME: check, sim, build or states".into())),
+        ["bench"] => Err(Failure::Usage(
+            "bench needs a NAME: check, sim, transport, cluster, build or states".into(),
+        )),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

@@ -54,6 +54,8 @@ const SMALL: &[(&str, &str)] = &[
     ("election/", "--nodes 6"),
     ("detector/", "--nodes 4 --crash 3@25 --until 80"),
     ("group/", "--nodes 4 --senders 2 --messages 2 --until 40"),
+    ("service/seat", "--nodes 3 --lease 50 --crash 2@40 --until 60"),
+    ("service/", "--nodes 3 --until 40"),
 ];
 
 /// Draws them all.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where Rust files are looked for.
-const RUST: &[&str] = &["crates", "bench", "xtask"];
+const RUST: &[&str] = &["crates", "bench", "chaos", "xtask"];
 /// Where scenarios are looked for.
 const SCENARIOS: &str = "crates/cli/scenarios";
 

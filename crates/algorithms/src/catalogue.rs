@@ -76,10 +76,12 @@ impl<R: quorate_core::Durable> Storable for R {}
 pub trait Portable: Message + Carried {}
 impl<M: Message + Carried> Portable for M {}
 
-/// A family's catalogue: one line per algorithm.
+/// A family's catalogue: one line per algorithm. Families of other crates have theirs by it, too.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! catalogue {
     ($family:ident: $($algorithm:ident,)+) => {
-        $crate::sum::sum! {
+        $crate::sum! {
             /// Any algorithm of the family, chosen when a run begins.
             any: $family { $($algorithm($algorithm),)+ }
         }

@@ -2,12 +2,18 @@
 //!
 //! A mistake stands in lines of its own, so that a reader who compares with the paper can pass over
 //! them: without these lines the algorithm is the published one.
+//!
+//! Other crates plant theirs in the same way: each has a list of its own, and a module `flaw` with
+//! `is_planted`, which is this one's outside of its tests.
 
 /// Is this mistake planted? Always false where mistakes cannot be planted, so that it costs nothing.
+#[macro_export]
+#[doc(hidden)]
+#[allow(clippy::crate_in_macro_def, reason = "each crate has a module `flaw` of its own")]
 macro_rules! flaw {
     ($name:ident) => {{
         #[cfg(any(test, feature = "flaws"))]
-        let planted = $crate::flaw::is_planted(stringify!($name));
+        let planted = crate::flaw::is_planted(stringify!($name));
         #[cfg(not(any(test, feature = "flaws")))]
         let planted = false;
         planted
@@ -68,6 +74,8 @@ pub const FLAWS: &[Flaw] = &[
     Flaw { algorithm: "mutex/singhal", name: "NoCrossing", answer: "A requester that learns of another one does not send it its own request." },
     Flaw { algorithm: "mutex/naimi-trehel", name: "ForgetAsker", answer: "Who waits or is inside forgets who asked it." },
     Flaw { algorithm: "mutex/naimi-trehel", name: "KeepToken", answer: "The token is sent and kept as well." },
+    Flaw { algorithm: "mutex/home", name: "ForgetTheEnd", answer: "Who is at the end of a line of two or more is not told who comes after it." },
+    Flaw { algorithm: "mutex/home", name: "KeepToken", answer: "The token is sent and kept as well." },
     Flaw { algorithm: "election/bully", name: "AnswerOnly", answer: "A better node answers, and does not hold an election of its own." },
     Flaw { algorithm: "election/bully", name: "NoSecondTimer", answer: "Who was answered waits for a coordinator for ever." },
     Flaw { algorithm: "election/bully-broadcast", name: "SendOnce", answer: "Who has sent its candidacy does not answer an election that opens after that." },
@@ -164,32 +172,42 @@ pub(crate) fn plant<R>(name: &'static str, test: impl FnOnce() -> R) -> R {
 }
 
 #[cfg(all(feature = "flaws", not(test)))]
-pub use everywhere::plant;
+pub use everywhere::{is_planted, plant, uproot};
 
 /// One mistake for the whole process: the checker works on many threads.
 #[cfg(all(feature = "flaws", not(test)))]
 mod everywhere {
     use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    use super::{FLAWS, Flaw};
+    use super::Flaw;
 
-    /// One more than the place of the mistake in the list; 0 is none.
+    /// What its name comes to; 0 if there is none.
     static PLANTED: AtomicUsize = AtomicUsize::new(0);
 
+    /// Fowler, Noll and Vo's hash: of so few names no two come to the same.
+    fn sum(name: &str) -> usize {
+        let step = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        name.bytes().fold(0x811c_9dc5, step) as usize
+    }
+
+    /// Is the mistake of this name planted?
     #[inline]
-    pub(crate) fn is_planted(name: &str) -> bool {
+    #[must_use]
+    pub fn is_planted(name: &str) -> bool {
         let planted = PLANTED.load(Relaxed);
-        planted != 0 && FLAWS.get(planted - 1).is_some_and(|flaw| flaw.name == name)
+        planted != 0 && planted == sum(name)
     }
 
     /// Plants this mistake, and no other, in every run of this process from now on.
     pub fn plant(flaw: &Flaw) {
-        let place = FLAWS.iter().position(|known| known == flaw);
-        PLANTED.store(place.map_or(0, |place| place + 1), Relaxed);
+        PLANTED.store(sum(flaw.name), Relaxed);
+    }
+
+    /// Takes out whatever mistake is planted.
+    pub fn uproot() {
+        PLANTED.store(0, Relaxed);
     }
 }
-#[cfg(all(feature = "flaws", not(test)))]
-pub(crate) use everywhere::is_planted;
 
 #[cfg(test)]
 mod tests {

@@ -5,13 +5,15 @@
 //! [`carvalho_roucairol`]). *Quorum*: a part of the nodes is asked, in which any two askers have
 //! somebody in common ([`majority`], [`maekawa`], [`sanders`], [`cao_singhal`]). *Token*: whoever has
 //! it may enter; it moves by itself, in a ring ([`token_ring`]), or when asked for, to whoever asks
-//! ([`suzuki_kasami`], [`singhal`]) or along a tree ([`raymond`], [`naimi_trehel`]). [`in_views`] runs
-//! any of them in a group whose members come and go, [`regions`] several of them side by side.
+//! ([`suzuki_kasami`], [`singhal`]) or along a tree ([`raymond`], [`naimi_trehel`]), or as a queue says
+//! that one node keeps ([`home`]). [`in_views`] runs any of them in a group whose members come and go,
+//! [`regions`] several of them side by side.
 
 mod asker;
 pub mod cao_singhal;
 pub mod carvalho_roucairol;
 pub mod central;
+pub mod home;
 pub mod in_views;
 pub mod lamport;
 pub mod maekawa;
@@ -42,6 +44,7 @@ use quorate_core::Family;
 pub use cao_singhal::CaoSinghal;
 pub use carvalho_roucairol::CarvalhoRoucairol;
 pub use central::Central;
+pub use home::Home;
 pub use in_views::InViews;
 pub use lamport::Lamport;
 pub use maekawa::Maekawa;
@@ -77,6 +80,7 @@ crate::catalogue::catalogue! { Mutex:
     Raymond,
     Singhal,
     NaimiTrehel,
+    Home,
 }
 crate::stack::stack!(Mutex in InViews, Regions);
 

@@ -24,7 +24,9 @@ pub enum Layer {
 pub struct BadStack(pub String);
 
 impl BadStack {
-    pub(crate) fn because(reason: &str) -> Self {
+    /// These layers make no sense, for this reason.
+    #[must_use]
+    pub fn because(reason: &str) -> Self {
         Self(reason.into())
     }
 

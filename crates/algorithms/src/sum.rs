@@ -6,6 +6,8 @@
 
 /// A sum of solutions of one family, in a module of its own with the sums of their messages, timers,
 /// records, keys and options.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! sum {
     (
         $(#[$doc:meta])*
@@ -24,23 +26,23 @@ macro_rules! sum {
             #[allow(clippy::wildcard_imports, reason = "the variants stand beside the sum")]
             use super::*;
 
-            $crate::sum::variants! {
+            $crate::variants! {
                 /// The state of a node, of whichever solution runs.
                 #[derive(Clone, PartialEq, Eq, Hash)]
                 Any: Solution { $($variant($inner),)+ }
             }
-            $crate::sum::variants! {
+            $crate::variants! {
                 /// What nodes send each other.
                 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
                 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
                 Msg: Message { $($variant(<$inner as Protocol>::Msg),)+ }
             }
-            $crate::sum::variants! {
+            $crate::variants! {
                 /// The timers.
                 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
                 Timer: Timer { $($variant(<$inner as Protocol>::Timer),)+ }
             }
-            $crate::sum::variants! {
+            $crate::variants! {
                 /// The records that survive a crash.
                 #[derive(Clone, PartialEq, Eq, Hash)]
                 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -51,12 +53,12 @@ macro_rules! sum {
                     ),)+
                 }
             }
-            $crate::sum::variants! {
+            $crate::variants! {
                 /// The keys of the records.
                 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
                 Key: Key { $($variant(<<$inner as Protocol>::Stable as Durable>::Key),)+ }
             }
-            $crate::sum::variants! {
+            $crate::variants! {
                 /// Which solution runs, with its options.
                 #[derive(Clone)]
                 Config: Config { $($variant(<$inner as Solution>::Config),)+ }
@@ -105,7 +107,7 @@ macro_rules! sum {
                 fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
                     match self {
                         $(Self::$variant(it) => {
-                            cx.inner($crate::sum::wrap!($variant), |cx| it.on_start(cx))
+                            cx.inner($crate::wrap!($variant), |cx| it.on_start(cx))
                         })+
                     }
                 }
@@ -117,7 +119,7 @@ macro_rules! sum {
                 ) -> Result<(), Refusal> {
                     match self {
                         $(Self::$variant(it) => {
-                            cx.inner($crate::sum::wrap!($variant), |cx| it.on_command(cx, command))
+                            cx.inner($crate::wrap!($variant), |cx| it.on_command(cx, command))
                         })+
                     }
                 }
@@ -125,7 +127,7 @@ macro_rules! sum {
                 fn on_message(&mut self, cx: &mut Ctx<'_, Self>, from: NodeId, msg: Msg) {
                     match (self, msg) {
                         $((Self::$variant(it), Msg::$variant(msg)) => {
-                            let wrap = $crate::sum::wrap!($variant);
+                            let wrap = $crate::wrap!($variant);
                             cx.inner(wrap, |cx| it.on_message(cx, from, msg));
                         })+
                         // Of a node that runs another solution.
@@ -136,7 +138,7 @@ macro_rules! sum {
                 fn on_timer(&mut self, cx: &mut Ctx<'_, Self>, timer: Timer) {
                     match (self, timer) {
                         $((Self::$variant(it), Timer::$variant(timer)) => {
-                            cx.inner($crate::sum::wrap!($variant), |cx| it.on_timer(cx, timer));
+                            cx.inner($crate::wrap!($variant), |cx| it.on_timer(cx, timer));
                         })+
                         _ => unreachable!("the timers of a node are its own"),
                     }
@@ -145,7 +147,7 @@ macro_rules! sum {
                 fn on_liveness(&mut self, cx: &mut Ctx<'_, Self>, peer: NodeId, now: Liveness) {
                     match self {
                         $(Self::$variant(it) => {
-                            let wrap = $crate::sum::wrap!($variant);
+                            let wrap = $crate::wrap!($variant);
                             cx.inner(wrap, |cx| it.on_liveness(cx, peer, now));
                         })+
                     }
@@ -223,6 +225,8 @@ macro_rules! sum {
 }
 
 /// An enum with a variant for each solution, which prints as what is in it.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! variants {
     (
         $(#[$attribute:meta])*
@@ -245,10 +249,12 @@ macro_rules! variants {
 }
 
 /// How a variant's messages, timers and records become those of the sum.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! wrap {
     ($variant:ident) => {
         Wrap { msg: Msg::$variant, timer: Timer::$variant, stable: Stable::$variant }
     };
 }
 
-pub(crate) use {sum, variants, wrap};
+pub(crate) use sum;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use quorate_service::{Answer, Order, Register};
+use quorate_service::{Answer, Committed, Order, Register};
 use tokio::sync::watch;
 
 /// An outcome that is not known: the order may have been done, may be done later, or may never be.
@@ -26,13 +26,13 @@ impl Error for Unknown {}
 /// An engine that puts orders into one durable sequence, and does them one after the other.
 pub trait Authority: Send + Sync + 'static {
     /// Registers as they were committed. What is seen here may lag, and never goes back.
-    fn watch(&self) -> watch::Receiver<Arc<Register>>;
+    fn watch(&self) -> watch::Receiver<Committed>;
 
     /// The register as it was at some moment between the call and its answer: whatever was answered
     /// before the call, to anybody, is in it.
     fn read(&self) -> impl Future<Output = Result<Arc<Register>, Unknown>> + Send;
 
     /// Does an order, at some moment between the call and its answer. It is done at most once for
-    /// each call.
+    /// each call. Who is answered finds what was done in what is watched here.
     fn order(&self, order: Order) -> impl Future<Output = Result<Answer, Unknown>> + Send;
 }

@@ -18,7 +18,7 @@ use std::io;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate_service::{Answer, Order, Register};
+use quorate_service::{Answer, Committed, Order, Register};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -91,7 +91,7 @@ pub struct Etcd {
 struct Shared {
     place: Place,
     latest: StdMutex<Known>,
-    committed: watch::Sender<Arc<Register>>,
+    committed: watch::Sender<Committed>,
 }
 
 /// A connection, while there is one, and which endpoint it is to.
@@ -118,7 +118,7 @@ impl Etcd {
         };
         let late = |_| ConnectError::Unavailable("not in time".to_owned());
         let known = timeout(place.patience, known).await.map_err(late)??;
-        let (committed, _) = watch::channel(Arc::clone(&known.register));
+        let (committed, _) = watch::channel(known.committed());
         let shared = Arc::new(Shared { place, latest: StdMutex::new(known), committed });
         let watcher = tokio::spawn(Arc::clone(&shared).follow());
         let (orders, reads) = (Mutex::new(line), Mutex::new(Line::default()));
@@ -167,7 +167,7 @@ impl Drop for Etcd {
 }
 
 impl Authority for Etcd {
-    fn watch(&self) -> watch::Receiver<Arc<Register>> {
+    fn watch(&self) -> watch::Receiver<Committed> {
         self.shared.committed.subscribe()
     }
 
@@ -192,7 +192,7 @@ impl Shared {
     fn learn(&self, known: Known) {
         let mut latest = self.latest();
         if known.revision > latest.revision {
-            self.committed.send_replace(Arc::clone(&known.register));
+            self.committed.send_replace(known.committed());
             *latest = known;
         }
     }

@@ -16,4 +16,4 @@ pub mod memory;
 pub mod raft;
 
 pub use authority::{Authority, Unknown};
-pub use quorate_service::{Answer, Order, Register};
+pub use quorate_service::{Answer, Committed, Order, Register, Revision};

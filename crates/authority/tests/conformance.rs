@@ -9,7 +9,7 @@ use std::sync::Arc;
 use engines::{Etcds, Rafts};
 use linear::{Call, History, is_linearizable};
 use quorate_authority::memory::Memory;
-use quorate_authority::{Answer, Authority, Order, Register};
+use quorate_authority::{Answer, Authority, Committed, Order, Register};
 use quorate_core::{Life, Span};
 use quorate_service::{
     Beat, Epoch, Gone, Ground, Host, Nonce, Process, ProposalId, Renewal, Settings,
@@ -81,19 +81,19 @@ async fn conforms<A: Authority>(handles: &[Arc<A>]) {
     let last = handles[0].read().await.expect("an answer");
     for (handle, watcher) in handles.iter().zip(watchers) {
         // What was committed last comes to be seen by all, and nothing that was before comes after it.
-        handle.watch().wait_for(|register| *register == last).await.expect("it is told");
+        handle.watch().wait_for(|seen| seen.register == last).await.expect("it is told");
         watcher.await.expect("the watch never went back");
     }
 }
 
 /// Follows a watch up to the settings that come last of all. What is admitted only becomes more.
-async fn never_goes_back(mut watch: watch::Receiver<Arc<Register>>) {
+async fn never_goes_back(mut watch: watch::Receiver<Committed>) {
     let place =
         |register: &Register| (register.epoch(), register.members().last().map(|(life, _)| life));
-    let mut before = place(&watch.borrow_and_update());
-    while watch.borrow().settings().lease != LAST {
+    let mut before = place(&watch.borrow_and_update().register);
+    while watch.borrow().register.settings().lease != LAST {
         watch.changed().await.expect("the engine lives");
-        let now = place(&watch.borrow_and_update());
+        let now = place(&watch.borrow_and_update().register);
         assert!(now >= before, "{now:?} after {before:?}");
         before = now;
     }
@@ -102,7 +102,7 @@ async fn never_goes_back(mut watch: watch::Receiver<Arc<Register>>) {
 /// The settings that end a test.
 const LAST: Span = Span(4_000_000);
 
-fn follow(watch: watch::Receiver<Arc<Register>>) -> tokio::task::JoinHandle<()> {
+fn follow(watch: watch::Receiver<Committed>) -> tokio::task::JoinHandle<()> {
     tokio::spawn(never_goes_back(watch))
 }
 
@@ -194,5 +194,5 @@ async fn etcd_that_is_gone_leaves_the_outcome_unknown() {
     drop(etcds);
     assert_eq!(etcd.order(admit(2)).await, Err(Unknown));
     assert_eq!(etcd.read().await, Err(Unknown));
-    assert_eq!(etcd.watch().borrow().members().count(), 1);
+    assert_eq!(etcd.watch().borrow().register.members().count(), 1);
 }

@@ -74,7 +74,7 @@ impl Circle {
                     Out::Unknown { ticket } => {
                         unknown.insert(ticket);
                     }
-                    Out::Register(_) | Out::Members(_) => {}
+                    Out::Committed(_) | Out::Members(_) => {}
                 };
                 voter.turn(out).expect("the disk works");
             }
@@ -232,7 +232,7 @@ fn an_order_that_was_doubled_is_done_once() {
     let late = circle.forwarded[0].clone();
     circle.voter(leader).receive(follower, late);
     circle.tick();
-    assert_eq!(circle.voter(leader).register().members().count(), 0);
+    assert_eq!(circle.voter(leader).committed().register.members().count(), 0);
     assert_eq!(circle.answers.len(), 2);
 }
 
@@ -343,7 +343,7 @@ fn words_that_are_not_what_they_say_are_ignored() {
     assert_eq!(*circle.voter(leader).applied(), before);
     circle.voter(leader).receive(follower, forged);
     circle.tick();
-    assert_eq!(circle.voter(leader).register().settings().lease, Span(66));
+    assert_eq!(circle.voter(leader).committed().register.settings().lease, Span(66));
 }
 
 #[test]

@@ -76,7 +76,7 @@ async fn done(raft: &Raft, lease: u64) {
 
 async fn sees(raft: &Raft, lease: u64) {
     let mut watch = raft.watch();
-    let seen = watch.wait_for(|register| register.settings().lease == Span(lease));
+    let seen = watch.wait_for(|seen| seen.register.settings().lease == Span(lease));
     tokio::time::timeout(Duration::from_secs(20), seen).await.expect("in time").expect("it lives");
 }
 
@@ -122,7 +122,7 @@ async fn three_voters_outlive_one_and_take_it_back() {
     done(&rafts[2], 30).await;
     for raft in &rafts {
         sees(raft, 30).await;
-        assert_eq!(*read(raft).await, *rafts[0].watch().borrow().clone());
+        assert_eq!(read(raft).await, rafts[0].watch().borrow().register);
     }
     for raft in rafts {
         switch.stop(raft.id(), raft);

@@ -12,7 +12,7 @@ use quorate_check::{Discards, Start, Timers};
 use quorate_core::{Meta, OptionSpec};
 use quorate_lab::{
     About, BadInput, ChannelSpec, DISCARDS, FileOf, MediumSpec, STARTS, Spec, TIMERS, TopologySpec,
-    arguments, known, read,
+    arguments, known, read, server,
 };
 
 use crate::limits::LimitArguments;
@@ -20,6 +20,7 @@ use crate::limits::LimitArguments;
 const EXAMPLES: &str = "\
 Examples:
   quorate demo                                            what it is about, in a minute
+  quorate lab                                             see every algorithm work, in the browser
   quorate algorithms election/bully                       one algorithm explained
   quorate sim mutex/ricart-agrawala --nodes 10            simulate it, and measure
   quorate sim election/bully --crash 5@0 --draw           watch it in the terminal
@@ -47,6 +48,8 @@ Examples:
   quorate sim detector/heartbeat --nodes 5 --loss 0.1 --crash 3@500 --until 2000
   quorate sim group/ack-multicast --nodes 10 --senders 1 --messages 100 --loss 0.1
   quorate sim group/nack-multicast --heartbeat off --stop 0 --loss 0.1
+  quorate sim service/seat --nodes 3 --crash 2@500 --draw --from 495 --to 520
+  quorate sim service/seat --nodes 5 --clock 2*1.1 --pause-node 1@300..450 --leave 3@700
 
 Times are in units of 1 ms unless they end in ns, us, ms or s. Nodes are numbered from 1.
 An algorithm's own options are listed by: quorate sim --help FAMILY/NAME";
@@ -60,6 +63,7 @@ Examples:
   quorate check mutex/lamport --nodes 4 --time 60s --memory 4G
   quorate check election/chang-roberts --nodes 5 --criterion lowest --start step
   quorate check group/nack-multicast --senders 1 --losses 1
+  quorate check service/founding --replace 1@0 --crashes 1 --recoveries 1
 
 Waiting times are ignored: whatever can happen may happen next. A check that gives up (--max-states,
 --time, --memory, Ctrl-C) says what it has covered, and its exit code is 3.";
@@ -97,6 +101,8 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Task {
+    #[command(flatten)]
+    Cluster(quorate_agent::Task),
     /// Simulate an algorithm: one run from one seed, measured and judged
     #[command(after_help = SIM_EXAMPLES, allow_negative_numbers = true)]
     Sim(Box<SimArguments>),
@@ -132,6 +138,9 @@ pub(crate) enum Task {
     New(crate::new::NewArguments),
     /// Run the algorithms, compare with theory, and draw pictures
     Demo(DemoArguments),
+    /// Open the lab: run, break, check and compare the algorithms in the browser
+    #[command(after_help = crate::lab::EXAMPLES)]
+    Lab(crate::lab::LabArguments),
 }
 
 /// What is run, whichever engine runs it.
@@ -139,7 +148,8 @@ pub(crate) enum Task {
 pub(crate) struct SceneArguments {
     /// The algorithm: FAMILY/NAME, as listed by `quorate algorithms`
     pub(crate) algorithm: String,
-    /// How many nodes [default: 5; 3 for check; as many as --ids FILE or the links name]
+    /// How many nodes, without one that only serves the others [default: 5; 3 for check; as many as
+    /// --ids FILE or the links name]
     #[arg(long, value_name = "N")]
     pub(crate) nodes: Option<usize>,
     /// What all randomness comes from
@@ -250,6 +260,10 @@ pub(crate) struct SimArguments {
     /// Everybody crashes, and comes up again one unit later, or as FROM..TO says
     #[arg(long, value_name = "TIME")]
     pub(crate) restart_all: Vec<String>,
+    /// Something is done to one message: lose:3.7-2 (what node 3 sends to node 2 in its seventh
+    /// sending, as traces count), delay:3.7-2+TIME, repeat:3.7-2+TIME; lose:3.7..-2 to all from it on
+    #[arg(long, value_name = "HOW:FROM.N-TO")]
+    pub(crate) tamper: Vec<String>,
     /// To persist something takes so long; a crash meanwhile loses or tears it [default: 0]
     #[arg(long, value_name = "TIME")]
     pub(crate) disk_write: Option<String>,
@@ -257,7 +271,8 @@ pub(crate) struct SimArguments {
     /// listens to one]
     #[arg(long, value_name = "TIME")]
     pub(crate) detect: Option<String>,
-    /// Stop at this time [default: when nothing happens any more; 1000 for detectors]
+    /// Stop at this time [default: when nothing happens any more; 1000 for detectors; for seats 1500,
+    /// and 15 leases after all that is said to happen]
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     /// Run with so many seeds, on all cores, and print means and quantiles
@@ -369,8 +384,11 @@ pub(crate) struct ReplayArguments {
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArguments {
     /// The trace to judge
-    #[arg(value_name = "TRACE", required_unless_present = "explain")]
+    #[arg(value_name = "TRACE", required_unless_present_any = ["explain", "cluster"])]
     pub(crate) file: Option<PathBuf>,
+    /// Judge the histories of a cluster instead: all *.history.jsonl below this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "explain", "svg", "draw"])]
+    pub(crate) cluster: Option<PathBuf>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -496,6 +514,8 @@ impl SceneArguments {
         spec.flaw = self.flaw.clone();
         spec.plant()?;
         spec.nodes = self.nodes.or_else(|| spec.counted()).unwrap_or(spec.nodes);
+        // Whoever is there for the others does not count.
+        spec.nodes += usize::from(server(&spec.algorithm).is_some());
         Ok(spec)
     }
 }

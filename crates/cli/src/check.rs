@@ -159,7 +159,7 @@ fn show(
     written: &Result<Option<PathBuf>, BadInput>,
 ) -> Result<(), BadInput> {
     let report = &done.report;
-    let nodes = output::counted(spec.nodes, "node");
+    let nodes = output::nodes(&spec.algorithm, spec.nodes);
     let timers = match plan.timers {
         check::Timers::WhenQuiet => "; timers run out when no message is under way",
         check::Timers::Anytime => "",

@@ -1,5 +1,6 @@
 //! `--flaw list`.
 
+use quorate_core::{Meta, Timing};
 use quorate_lab::{BadInput, flaws, meta, read};
 use serde_json::{Map, json};
 
@@ -14,7 +15,7 @@ pub(crate) fn asked(arguments: &SceneArguments) -> bool {
 
 /// Names the mistakes that can be planted in an algorithm; what they are is for the reader to find.
 pub(crate) fn list(arguments: &SceneArguments) -> Result<Done, BadInput> {
-    let algorithm = meta(&arguments.algorithm)?.name;
+    let Meta { name: algorithm, timing, .. } = meta(&arguments.algorithm)?;
     let over = read("--over", &arguments.over)?;
     let names: Vec<_> = flaws(algorithm, &over).map(|flaw| flaw.name).collect();
     if arguments.json {
@@ -24,8 +25,10 @@ pub(crate) fn list(arguments: &SceneArguments) -> Result<Done, BadInput> {
         output::print_json(&json);
         return Ok(Done::Holds);
     }
+    // What reads a clock cannot be checked.
+    let engine = if *timing == Timing::Timed { "sim" } else { "check" };
     for name in &names {
-        output::print_line(&format!("quorate check {algorithm} --flaw {name}"));
+        output::print_line(&format!("quorate {engine} {algorithm} --flaw {name}"));
     }
     if names.is_empty() {
         output::print_line(&format!("no mistake can be planted in {algorithm}"));

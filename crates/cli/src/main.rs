@@ -11,6 +11,7 @@ mod compare;
 mod demo;
 mod flaws;
 mod import;
+mod lab;
 mod limits;
 mod net;
 mod new;
@@ -87,6 +88,7 @@ fn answer() -> u8 {
     };
     let given = Given::of(&matches);
     let done = match cli.task {
+        Task::Cluster(task) => return run_cluster(task),
         Task::Sim(arguments) if flaws::asked(&arguments.scene) => flaws::list(&arguments.scene),
         Task::Check(arguments) if flaws::asked(&arguments.scene) => flaws::list(&arguments.scene),
         Task::Sim(arguments) => sim::run(&arguments, given),
@@ -102,12 +104,24 @@ fn answer() -> u8 {
         Task::Replay(arguments) => replay::run(&arguments),
         Task::Verify(arguments) => verify::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
+        Task::Lab(arguments) => lab::run(&arguments),
     };
     match done {
         Ok(done) => done.code(),
         Err(bad) => {
             complain(&bad);
             2
+        }
+    }
+}
+
+/// The commands of the cluster have exit codes of their own.
+fn run_cluster(task: quorate_agent::Task) -> u8 {
+    match quorate_agent::run(task) {
+        Ok(code) => code,
+        Err(failure) => {
+            anstream::eprintln!("quorate: {failure}");
+            failure.code
         }
     }
 }

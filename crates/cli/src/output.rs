@@ -11,7 +11,7 @@ use quorate_core::Time;
 use quorate_core::trace::{END, Header, Record};
 use quorate_lab::diagram::{self, Picture};
 use quorate_lab::trace_file::RECORDS_MAX;
-use quorate_lab::{BadInput, Figure, Number, read_time, shiviz};
+use quorate_lab::{BadInput, Figure, Number, read_time, server, shiviz};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value};
 
@@ -199,6 +199,14 @@ pub(crate) fn rounded(value: f64) -> String {
 /// So many of them.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// So many nodes, of which one may be there for the others.
+pub(crate) fn nodes(algorithm: &str, count: usize) -> String {
+    match server(algorithm) {
+        Some(server) => format!("{} and {server}", counted(count.saturating_sub(1), "node")),
+        None => counted(count, "node"),
+    }
 }
 
 /// Text in a style that is dropped where there are no colours.

@@ -191,6 +191,7 @@ pub(crate) fn spec(arguments: &SimArguments, given: Given) -> Result<Spec, BadIn
     spec.pauses = all("--pause-node", &arguments.pause_node)?;
     spec.clocks = all("--clock", &arguments.clock)?;
     spec.restarts = all("--restart-all", &arguments.restart_all)?;
+    spec.tampered = all("--tamper", &arguments.tamper)?;
     spec.disk_write = optional("--disk-write", &arguments.disk_write)?;
     spec.detection = match arguments.detect.as_deref() {
         Some("off") if spec.over.has_views() && !spec.over.has_detector() => {
@@ -242,7 +243,8 @@ fn many(spec: &Spec, runs: u32, limits: &mut Limits) -> Result<Many, BadInput> {
 fn title(spec: &Spec, seeds: &str) {
     let Spec { algorithm, nodes, over, .. } = spec;
     let over = if over.is_bare() { String::new() } else { format!(" over {over}") };
-    let title = format!("{algorithm}{over}, {}, {seeds}", output::counted(*nodes, "node"));
+    let nodes = output::nodes(algorithm, *nodes);
+    let title = format!("{algorithm}{over}, {nodes}, {seeds}");
     output::print_line(&output::paint(output::bold(), &title));
 }
 

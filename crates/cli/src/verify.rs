@@ -1,5 +1,7 @@
 //! `quorate verify`.
 
+mod cluster;
+
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -19,6 +21,9 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<Done, BadInput> {
     if let Some(property) = &arguments.explain {
         output::print_line(explain(property)?.trim_end());
         return Ok(Done::Holds);
+    }
+    if let Some(folder) = &arguments.cluster {
+        return cluster::run(folder, arguments.json);
     }
     let path = arguments.file.as_deref().unwrap_or(Path::new(""));
     let file = File::open(path).map_err(|error| output::bad_file("TRACE", path, &error))?;

@@ -14,10 +14,11 @@ use quorate_algorithms::election::OneLeader;
 use quorate_algorithms::group::Delivery;
 use quorate_algorithms::mutex::Exclusion;
 use quorate_core::Monitor;
+use quorate_service::family::Promises;
 
 /// A property, a run, and what is wrong in it: a planted mistake, or an algorithm that does not keep
 /// the property and does not claim to.
-const MUTANTS: [(&str, &str, Option<&str>); 21] = [
+const MUTANTS: [(&str, &str, Option<&str>); 29] = [
     ("mutex: safety", "mutex/central", Some("IgnoreHolder")),
     ("mutex: wellformed", "mutex/central", Some("TellTwice")),
     ("mutex: liveness", "mutex/sanders", Some("NeverYield")),
@@ -67,6 +68,34 @@ const MUTANTS: [(&str, &str, Option<&str>); 21] = [
         Some("SafeIsAgreed"),
     ),
     ("group: liveness", "group/sequencer", Some("SamePlace")),
+    (
+        "service: one_history",
+        "service/seat --nodes 3 --crash 4@7.5 --recover 4@20",
+        Some("AnswerBeforeDisk"),
+    ),
+    (
+        "service: lives",
+        "service/seat --nodes 3 --crash 2@500 --recover 2@510 --no-evidence",
+        Some("AdmitByName"),
+    ),
+    ("service: grounds", "service/seat --nodes 3 --cut 2-3@300..800", Some("BarIsGround")),
+    ("service: stop_before_decide", "service/seat --nodes 3 --leave 3@300", Some("FlushAndGoOn")),
+    (
+        "service: guard_before_grant",
+        "service/seat --nodes 3 --cut 1-2@300..350",
+        Some("PresideForTheSilent"),
+    ),
+    (
+        "service: no_silent_gap",
+        "service/seat --nodes 4 --join 3@300 --join 4@330 --cut 5>2@300..385",
+        Some("PassOverWhoOwes"),
+    ),
+    (
+        "service: one_founding",
+        "service/founding --nodes 3 --cut 1-3@0..45 --cut 1-2@40..200 --cut 2-3@0..200 --replace 1@43",
+        Some("MostPledgesWillDo"),
+    ),
+    ("service: liveness", "service/seat --nodes 3 --join 3@300", Some("NobodyComesIn")),
 ];
 
 /// What a run violates.
@@ -99,6 +128,7 @@ fn no_property_is_forgotten() {
         ("election", <OneLeader as Monitor<_, _>>::PROPERTIES),
         ("detector", <Suspicions as Monitor<_, _>>::PROPERTIES),
         ("group", <Delivery as Monitor<_, _>>::PROPERTIES),
+        ("service", <Promises as Monitor<_, _>>::PROPERTIES),
     ];
     let named = |(family, names): (&str, &[&str])| {
         names.iter().map(|name| format!("{family}: {name}")).collect::<Vec<_>>()

@@ -76,7 +76,7 @@ fn every_algorithm_checks_as_it_is_and_respects_what_it_assumes() {
         match name.as_str() {
             DEADLOCKS => drop(ends(&format!("check {name}"), 1)),
             // They read a clock.
-            "detector/phi-accrual" | "group/srm" => {
+            "detector/phi-accrual" | "group/srm" | "service/seat" => {
                 refused(&format!("check {name}"), "simulate it");
             }
             // These have the most states of three nodes.
@@ -276,7 +276,10 @@ fn comparisons_of_the_readme_agree_and_say_so() {
         assert!(said.trim_end().ends_with("agree with what is published, where it is"), "{said}");
     }
     refused("compare group --nodes 2", "--nodes: 2 is not a number of nodes from 3");
-    refused("compare nope", "FAMILY: nope is none of mutex, election, detector, group, faults");
+    refused(
+        "compare nope",
+        "FAMILY: nope is none of mutex, election, detector, group, service, faults",
+    );
 }
 
 #[test]
@@ -380,7 +383,7 @@ fn checks_of_the_table_find_as_many_states_as_it_says() {
         assert_eq!(report["states"].to_string(), count, "{command}");
         found += 1;
     }
-    assert_eq!(found, 3);
+    assert_eq!(found, 4);
 }
 
 /// The first example of the format is what the command writes.
@@ -414,7 +417,7 @@ fn what_is_unknown_is_named_with_what_is_known() {
         "--variant: group/sequencer has no such option; its own are --",
     );
     refused("sim mutex/lamport --variant x", "quorate sim --help mutex/lamport shows all");
-    refused("", "it is not said what to do: sim, ");
+    refused("", "it is not said what to do: dev, agent, ");
     let said = ends("sim --help group/nack-multicast", 0);
     assert!(said.contains("Options of this algorithm") && said.contains("--heartbeat"), "{said}");
     ends("help --help", 0);

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::{Fact, Monitor, NodeId, Time, VectorClock, Violation};
+use crate::{Clocks, Fact, Monitor, NodeId, Time, VectorClock, Violation};
 
 /// A verdict: what can be said of a property after a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -84,18 +84,25 @@ impl<M> Judge<M> {
         &self.monitor
     }
 
-    /// Judges a fact.
+    /// What did not hold so far, and since when, by property.
+    pub fn violations(&self) -> impl Iterator<Item = (Time, &Violation)> {
+        self.violations.iter().flatten().map(|(at, violation)| (*at, violation))
+    }
+
+    /// Judges a fact, where all clocks show the time.
     pub fn fact<C, E>(&mut self, now: Time, at: NodeId, fact: Fact<'_, C, E>) -> Option<Violation>
     where
         M: Monitor<C, E>,
     {
-        self.fact_after(now, at, fact, None)
+        self.fact_after(now, &now, at, fact, None)
     }
 
-    /// Judges a fact, of which it may be known what happened before.
+    /// Judges a fact at a moment at which clocks show this, and of which it may be known what happened
+    /// before.
     pub fn fact_after<C, E>(
         &mut self,
         now: Time,
+        clocks: &dyn Clocks,
         at: NodeId,
         fact: Fact<'_, C, E>,
         past: Option<&VectorClock>,
@@ -107,7 +114,7 @@ impl<M> Judge<M> {
             self.note_tested(at, fact);
         }
         let judged = match past {
-            None => self.monitor.observe(at, fact),
+            None => self.monitor.observe_by(clocks, at, fact),
             Some(past) => self.monitor.observe_after(at, fact, past),
         };
         let violation = judged.err()?;

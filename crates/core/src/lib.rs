@@ -40,7 +40,7 @@ pub use family::{Algorithm, Family, Solution};
 pub use id::{NodeId, NodeSet, PerNode};
 pub use judge::{End, Judge, Verdict};
 pub use meta::{Channels, Cost, Meta, Paper, Shape, Timing};
-pub use monitor::{Fact, Monitor, Violation};
+pub use monitor::{Clocks, Fact, Monitor, Violation};
 pub use options::{BadOption, OptionSpec, Options};
 pub use own::{Observe, Safety, Wishes};
 pub use protocol::{

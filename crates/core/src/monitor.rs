@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Debug};
 use core::hash::Hash;
 
-use crate::{NodeId, NodeSet, VectorClock};
+use crate::{NodeId, NodeSet, Time, VectorClock};
 
 /// Something that a monitor is told of, in the order in which it happens.
 #[derive(PartialEq, Eq, Debug)]
@@ -30,6 +30,20 @@ impl<C, E> Clone for Fact<'_, C, E> {
 
 impl<C, E> Copy for Fact<'_, C, E> {}
 
+/// What the clocks of all nodes show at one moment, which only an engine can know: nodes see their own,
+/// and it may run fast or slow.
+pub trait Clocks {
+    /// The time on the clock of this node.
+    fn clock(&self, node: NodeId) -> Time;
+}
+
+/// Clocks that all show the same.
+impl Clocks for Time {
+    fn clock(&self, _: NodeId) -> Time {
+        *self
+    }
+}
+
 /// One oracle for simulator, checker (where it is part of the state) and merged network traces.
 pub trait Monitor<C, E>: Clone + Eq + Hash + Debug + Send + Sync {
     /// What it judges, as named in reports.
@@ -50,6 +64,20 @@ pub trait Monitor<C, E>: Clone + Eq + Hash + Debug + Send + Sync {
         at: NodeId,
         fact: Fact<'_, C, E>,
         _past: &VectorClock,
+    ) -> Result<(), Violation> {
+        self.observe(at, fact)
+    }
+
+    /// Takes note of a fact where deadlines count: a node may act until a time *on its own clock*, and
+    /// whether that has passed when something happens elsewhere, nobody who takes part can tell.
+    ///
+    /// # Errors
+    /// The [`Violation`], if this must not happen.
+    fn observe_by(
+        &mut self,
+        _clocks: &dyn Clocks,
+        at: NodeId,
+        fact: Fact<'_, C, E>,
     ) -> Result<(), Violation> {
         self.observe(at, fact)
     }

@@ -29,12 +29,16 @@ use crate::registry::sight;
 use notation::Notation;
 
 pub use listing::listing;
+pub use notation::brief;
 pub use setting::{Setting, Split};
 
 /// The most arrows that are drawn as SVG: browsers become slow beyond.
 pub const ARROWS_MAX: usize = 10_000;
 /// The most process lines that are drawn as SVG.
 pub const LINES_MAX: usize = 200;
+
+/// The most characters of what a message carries where there is little room.
+const SHORT_CHARS_MAX: usize = 14;
 
 /// What there is to be seen in a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,6 +82,8 @@ pub struct Entry {
     pub at: Time,
     /// Who the members are, if that is told.
     pub members: Vec<NodeId>,
+    /// The record that tells it, as an index of the records.
+    pub by: usize,
 }
 
 /// A node takes another one for dead.
@@ -91,6 +97,10 @@ pub struct Suspicion {
     pub from: Time,
     /// Until when, if not to the end.
     pub until: Option<Time>,
+    /// The record with which it begins.
+    pub begun_by: usize,
+    /// The record with which it ends, if it does.
+    pub ended_by: Option<usize>,
 }
 
 /// A message on its way to one receiver.
@@ -104,8 +114,12 @@ pub struct Arrow {
     pub id: u64,
     /// When it left; none if it had left before the trace began.
     pub sent: Option<Time>,
+    /// The record that sends it, as an index of the records.
+    pub sent_by: Option<usize>,
     /// What became of it.
     pub fate: Fate,
+    /// The record in which it arrives or is lost.
+    pub ended_by: Option<usize>,
     /// Its kind, as an index of [`Picture::kinds`].
     pub kind: usize,
     /// All of it.
@@ -138,6 +152,10 @@ pub struct Bar {
     pub until: Time,
     /// It was still doing so when the trace ended.
     pub is_open: bool,
+    /// The record with which it begins, as an index of the records; none if it did so from the start.
+    pub begun_by: Option<usize>,
+    /// The record with which it ends, if it does.
+    pub ended_by: Option<usize>,
     /// What began it, as the trace says it.
     pub text: String,
     /// The view that it is a member of.
@@ -168,6 +186,8 @@ pub struct Seen {
     pub word: Option<&'static str>,
     /// The view that begins with it.
     pub view: Option<ViewId>,
+    /// It happens so often, and says so little, that it is not drawn.
+    pub hushed: bool,
 }
 
 /// What changes in what a node is doing.
@@ -192,7 +212,7 @@ pub enum Change {
 impl Seen {
     /// Nothing but a change.
     pub(crate) const fn change(change: Change) -> Self {
-        Self { change: Some(change), word: None, view: None }
+        Self { change: Some(change), word: None, view: None, hushed: false }
     }
 
     /// It begins to do this.
@@ -200,9 +220,14 @@ impl Seen {
         Self::change(Change::Begin(phase))
     }
 
+    /// Nothing at all.
+    pub(crate) const fn nothing() -> Self {
+        Self { change: None, word: None, view: None, hushed: true }
+    }
+
     /// Nothing but a word for legends.
     pub(crate) const fn word(word: &'static str) -> Self {
-        Self { change: None, word: Some(word), view: None }
+        Self { change: None, word: Some(word), view: None, hushed: false }
     }
 }
 
@@ -215,6 +240,10 @@ pub struct Outage {
     pub from: Time,
     /// When it recovered, if it did.
     pub until: Option<Time>,
+    /// The record with which it crashed, as an index of the records.
+    pub begun_by: usize,
+    /// The record with which it came up again, if it did.
+    pub ended_by: Option<usize>,
 }
 
 /// Something that happened at a node.
@@ -404,6 +433,19 @@ impl Picture {
             false => format!("{} time units", rounded(took, 3)),
         });
         parts.join(" · ")
+    }
+
+    /// A message in the notation of papers, with all that it carries.
+    #[must_use]
+    pub fn written(&self, arrow: &Arrow) -> String {
+        let notation = self.notation(arrow);
+        notation.with(&notation.full)
+    }
+
+    /// A message in the notation of papers, as short as on the arrows of a drawing.
+    #[must_use]
+    pub fn written_short(&self, arrow: &Arrow) -> String {
+        self.notation(arrow).within(SHORT_CHARS_MAX)
     }
 
     /// An arrow in the notation of papers.

@@ -24,7 +24,7 @@ const EVENTS: u64 = 1 << 20;
 #[must_use]
 pub fn estimate(spec: &Spec) -> Option<f64> {
     let (problem, _) = find(&spec.algorithm).ok()?;
-    let until = spec.until.unwrap_or(Time::ZERO + problem.until);
+    let until = spec.until.unwrap_or_else(|| Time::ZERO + (problem.until)(spec));
     let tried = spec.latency().mean().max(Span::UNIT).times(LATENCIES);
     let (family, times) = spec.family.once();
     let endless = until == Time(u64::MAX);

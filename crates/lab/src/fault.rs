@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use quorate_core::{Span, Time};
+use quorate_sim::Tampering;
 
-use crate::text::{Numbers, Unclear, stands_as_text, time, typed};
+use crate::text::{Numbers, Unclear, span, stands_as_text, time, typed};
 
 /// A node and a time: `3@5`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -258,7 +259,65 @@ impl fmt::Display for RestartSpec {
     }
 }
 
+/// Something that is done to one message: `lose:3.7-2` to what node 3 sends to node 2 in its seventh
+/// sending, `delay:3.7-2+5` for five units, `repeat:3.7-2+5` five units later; `lose:3.7..-2` to all
+/// from that one on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TamperSpec {
+    /// The number of the node that sends it.
+    pub from: u32,
+    /// The number of the sending among those of that node.
+    pub id: u64,
+    /// Is the same done to all that it sends there later?
+    pub and_on: bool,
+    /// The number of the node that is to receive it.
+    pub to: u32,
+    /// What is done to it.
+    pub how: Tampering,
+}
+
+impl FromStr for TamperSpec {
+    type Err = Unclear;
+
+    fn from_str(text: &str) -> Result<Self, Unclear> {
+        let form = || {
+            let forms = "lose:FROM.SENDING-TO, delay:FROM.SENDING-TO+TIME or repeat:…+TIME";
+            Unclear::new(format!("{text} is not of the form {forms}"))
+        };
+        let (how, message) = text.split_once(':').ok_or_else(form)?;
+        let (message, after) = match message.split_once('+') {
+            Some((message, after)) => (message, Some(after)),
+            None => (message, None),
+        };
+        let how = match (how, after) {
+            ("lose", None) => Tampering::Lose,
+            ("delay", Some(after)) => Tampering::Delay(span(after)?),
+            ("repeat", Some(after)) => Tampering::Repeat(span(after)?),
+            _ => return Err(form()),
+        };
+        let (sending, to) = message.split_once('-').ok_or_else(form)?;
+        let (from, id) = sending.split_once('.').ok_or_else(form)?;
+        let (id, and_on) = id.strip_suffix("..").map_or((id, false), |id| (id, true));
+        let node = |text: &str| text.parse().map_err(|_| form());
+        let id = id.parse().map_err(|_| form())?;
+        Ok(Self { from: node(from)?, id, and_on, to: node(to)?, how })
+    }
+}
+
+impl fmt::Display for TamperSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, id, and_on, to, how } = self;
+        let on = if *and_on { ".." } else { "" };
+        match how {
+            Tampering::Lose => write!(f, "lose:{from}.{id}{on}-{to}"),
+            Tampering::Delay(span) => write!(f, "delay:{from}.{id}{on}-{to}+{}", typed(*span)),
+            Tampering::Repeat(span) => write!(f, "repeat:{from}.{id}{on}-{to}+{}", typed(*span)),
+        }
+    }
+}
+
 stands_as_text!(NodeAt, Window, PartitionSpec, CutSpec, PauseSpec, ClockSpec, RestartSpec);
+stands_as_text!(TamperSpec);
 
 #[cfg(test)]
 mod tests {
@@ -291,6 +350,9 @@ mod tests {
         assert_eq!(again::<ClockSpec>("4*0.5"), "4*0.5");
         assert_eq!(again::<RestartSpec>("20"), "20..21");
         assert_eq!(again::<RestartSpec>("20..25"), "20..25");
+        for one in ["lose:3.7-2", "delay:3.7-2+5", "repeat:3.7-2+0.5", "delay:3.7..-2+5"] {
+            assert_eq!(again::<TamperSpec>(one), one);
+        }
     }
 
     #[test]
@@ -338,6 +400,11 @@ mod tests {
             assert_eq!(
                 error::<RestartSpec>(bad),
                 format!("{bad} is not of the form TIME or FROM..TO")
+            );
+        }
+        for bad in ["lose", "lose:3-2", "lose:3.7", "lose:3.7-2+1", "delay:3.7-2", "keep:3.7-2"] {
+            assert!(
+                error::<TamperSpec>(bad).starts_with(&format!("{bad} is not of the form lose:"))
             );
         }
         assert_eq!(error::<RestartSpec>("soon"), "soon is not a time such as 2, 0.5, 30us or 1s");

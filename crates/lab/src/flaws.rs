@@ -1,6 +1,7 @@
 //! Mistakes that can be planted in an algorithm or in its layers, so that one learns how they are found.
 
 use quorate_algorithms::flaw::{FLAWS, Flaw, plant};
+use quorate_service::FLAWS as OF_SERVICES;
 
 use crate::{BadInput, Over, Spec};
 
@@ -10,7 +11,8 @@ pub fn flaws(algorithm: &str, over: &Over) -> impl Iterator<Item = &'static Flaw
     let views = over.has_views().then(|| format!("{family}/views"));
     let links = over.has_links().then(|| "reliable".to_owned());
     let parts: Vec<_> = [Some(algorithm.to_owned()), views, links].into_iter().flatten().collect();
-    FLAWS.iter().filter(move |flaw| parts.iter().any(|part| part == flaw.algorithm))
+    let all = FLAWS.iter().chain(OF_SERVICES);
+    all.filter(move |flaw| parts.iter().any(|part| part == flaw.algorithm))
 }
 
 impl Spec {

@@ -175,7 +175,7 @@ impl Study for Group {
                 ..About::new(
                     "leave",
                     "NODE@TIME",
-                    "A node leaves, when it has sent all of its messages",
+                    "A node leaves; of a group, when it has sent all of its messages",
                 )
             },
             read: |given, text| text.parse().map(|leave| given.leaves.push(leave)),

@@ -147,7 +147,7 @@ fn plan<F: Listed>(spec: &Spec) -> Result<Plan, BadInput> {
     let after = |time: Time| Duration::from_nanos(time.0);
     let crashes: Vec<_> = faults.crashes.iter().map(|it| (it.node, after(it.at))).collect();
     let recoveries = faults.recoveries.iter().map(|it| (it.node, after(it.at))).collect();
-    let until = spec.until.map_or(F::UNTIL.min(UNTIL).0, |until| until.0);
+    let until = spec.until.map_or_else(|| F::until(spec).min(UNTIL).0, |until| until.0);
     let plan = Plan { crashes, recoveries, until: Duration::from_nanos(until), ..Plan::default() };
     // Whoever has something to say about a crash says it later.
     let rumour = config(spec).detect.filter(|_| !plan.crashes.is_empty()).unwrap_or_default();

@@ -33,6 +33,31 @@ pub fn system(argument: &str, name: &str, nodes: Option<usize>) -> Result<System
     System::new(kind, nodes).map_err(bad)
 }
 
+/// Where the nodes of a system stand in its picture, in units of the distance between neighbours.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Places {
+    /// By position of the node.
+    pub nodes: Vec<(f64, f64)>,
+    /// Lines that are drawn for the structure: the positions of their nodes, and whether they are
+    /// `open`, `closed` or a `circle` through three nodes.
+    pub lines: Vec<(Vec<usize>, &'static str)>,
+}
+
+/// Where the nodes of a system stand in its picture.
+#[must_use]
+pub fn places(system: &System) -> Places {
+    let layout = layout::Layout::new(system);
+    let line = |trail: layout::Trail| {
+        let form = match trail.form {
+            layout::Form::Open => "open",
+            layout::Form::Closed => "closed",
+            layout::Form::Circle => "circle",
+        };
+        (trail.nodes, form)
+    };
+    Places { nodes: layout.places, lines: layout.lines.into_iter().map(line).collect() }
+}
+
 /// The quorums that nodes ask in a system of this kind.
 ///
 /// # Errors

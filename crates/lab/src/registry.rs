@@ -19,6 +19,7 @@ use quorate_core::{
     Algorithm, BadOption, Fact, Meta, NodeId, Options, Scene, Solution, Span, Topology, Traits,
     Workload,
 };
+use quorate_service::family::Service;
 use quorate_sim::{Observer, Report};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -28,8 +29,10 @@ use crate::effect::is_never;
 use crate::exhaust::explore;
 use crate::figures::{Figures, Named};
 use crate::grown;
+use crate::hand::{self, Handed, Move};
+#[cfg(feature = "net")]
 use crate::net::{self, Place};
-use crate::replay::run_again;
+use crate::replay::{run_again, states_after};
 use crate::simulate::run;
 use crate::spec::bad_option;
 use crate::text::Unclear;
@@ -53,6 +56,17 @@ pub trait Study: Catalogued {
 
     /// When a simulation ends if nobody says so: when nothing happens any more, or now at the latest.
     const UNTIL: Span = Span(u64::MAX);
+
+    /// When a simulation of this ends if nobody says so.
+    fn until(_spec: &Spec) -> Span {
+        Self::UNTIL
+    }
+
+    /// What the last node of a run of this algorithm is called, if it is there for the others and does
+    /// not count among those that are asked for.
+    fn server(_algorithm: &str) -> Option<&'static str> {
+        None
+    }
 
     /// What a check is given if nothing is said: less than a simulation.
     fn small() -> Self::Given {
@@ -204,10 +218,13 @@ pub trait Listed: Study {
 /// Runs a simulation.
 type Simulation = fn(&Spec, Watch<'_>) -> Result<(Report, Measured), BadInput>;
 /// Runs a spec over a real network.
+#[cfg(feature = "net")]
 type LiveRun = fn(&Spec, &Place, Watch<'_>) -> Result<(Report, Measured), BadInput>;
 /// Explores every interleaving.
 type Exploration =
     fn(&Spec, &Plan, &mut dyn FnMut(&Progress) -> bool) -> Result<Explored, BadInput>;
+/// How the nodes look after these records, by node; nothing for one that is down.
+type States = fn(&Spec, &[Record]) -> Result<Vec<Option<String>>, BadInput>;
 /// Judges a trace of one of our algorithms.
 type Judgement = fn(&Spec, &TraceFile) -> Result<Result<Verified, BadTrace>, BadInput>;
 
@@ -234,13 +251,19 @@ pub(crate) struct Problem {
     /// What a check is given if nothing is said.
     small: fn() -> FamilySpec,
     /// When a simulation ends if nothing is said, at the latest.
-    pub(crate) until: Span,
+    pub(crate) until: fn(&Spec) -> Span,
+    /// What the node is called that is there for the others.
+    server: fn(&str) -> Option<&'static str>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) simulate: Simulation,
+    #[cfg(feature = "net")]
     pub(crate) net: LiveRun,
+    #[cfg(feature = "net")]
     pub(crate) net_node: fn(&Spec, net::Birth) -> std::io::Result<()>,
     pub(crate) explore: Exploration,
     pub(crate) replay: fn(&Spec, &[Record]) -> Result<Replayed, BadInput>,
+    pub(crate) states: States,
+    pub(crate) by_hand: fn(&Spec, &Plan, &[Move]) -> Result<Handed, BadInput>,
     pub(crate) judge_ours: Judgement,
     pub(crate) judge_theirs: fn(&TraceFile) -> Result<Verified, BadTrace>,
     pub(crate) traits: fn(&Spec) -> Result<Traits, BadInput>,
@@ -361,6 +384,8 @@ families! {
     Detector,
     /// Group communication.
     Group,
+    /// The parts of the cluster.
+    Service,
 }
 
 /// Takes over what the text of an argument says; nothing if the family has no such one.
@@ -378,14 +403,19 @@ where
         arguments: F::ARGUMENTS.iter().map(|argument| &argument.about).collect(),
         usual: || F::Given::default().into(),
         small: || F::small().into(),
-        until: F::UNTIL,
+        until: F::until,
+        server: F::server,
         entries: F::each::<Bare>(),
         simulate: |spec, watch| run(spec, stacked::<F>(spec)?, watch),
+        #[cfg(feature = "net")]
         net: net::run::<F>,
+        #[cfg(feature = "net")]
         net_node: net::node::<F>,
         explore: |spec, plan, go_on| explore(spec, stacked::<F>(spec)?, plan, go_on),
         replay: |spec, records| run_again(&stacked::<F>(spec)?, spec.faults()?, records),
-        judge_ours: |spec, trace| Ok(judge_ours(&stacked::<F>(spec)?, trace)),
+        states: |spec, records| states_after(&stacked::<F>(spec)?, spec.faults()?, records),
+        by_hand: |spec, plan, moves| hand::run::<F>(spec, &stacked::<F>(spec)?, plan, moves),
+        judge_ours: |spec, trace| Ok(judge_ours(&stacked::<F>(spec)?, spec.faults()?, trace)),
         judge_theirs: judge_theirs::<F>,
         traits: |spec| Ok(stacked::<F>(spec)?.traits),
         scenery: |spec| {
@@ -552,6 +582,14 @@ impl Spec {
     }
 }
 
+/// What the last node of a run of this algorithm is called, if it is there for the others: so many nodes as
+/// are asked for are there besides.
+#[must_use]
+pub fn server(algorithm: &str) -> Option<&'static str> {
+    let (problem, _) = find(algorithm).ok()?;
+    (problem.server)(algorithm)
+}
+
 /// What engines have to know of the algorithm of a run, over its layers.
 ///
 /// # Errors
@@ -559,6 +597,15 @@ impl Spec {
 pub fn traits(spec: &Spec) -> Result<Traits, BadInput> {
     let (problem, _) = find(&spec.algorithm)?;
     (problem.traits)(spec)
+}
+
+/// Who can talk to whom in a run.
+///
+/// # Errors
+/// The first argument that makes no sense.
+pub fn topology(spec: &Spec) -> Result<Topology, BadInput> {
+    let (problem, _) = find(&spec.algorithm)?;
+    (problem.scenery)(spec).map(|scenery| scenery.topology)
 }
 
 /// The algorithm of this name, and its family.

@@ -88,6 +88,39 @@ pub(crate) fn run_again<A: Solution>(
     Ok(replayed)
 }
 
+/// The state of every node after these records of a run, as its type shows itself; nothing for one that
+/// is down.
+///
+/// # Errors
+/// If the header does not say what was run, or if the records cannot have happened.
+pub fn states(trace: &TraceFile, records: usize) -> Result<Vec<Option<String>>, BadInput> {
+    let spec: Spec = serde_json::from_str(&trace.header.spec).map_err(|_| {
+        BadInput::new("TRACE", "it is not one of quorate's, and its states are not known")
+    })?;
+    let (problem, _) = find(&spec.algorithm)?;
+    (problem.states)(&spec, trace.records.get(..records).unwrap_or(&trace.records))
+}
+
+/// The states of the nodes of a scene after these records.
+pub(crate) fn states_after<A: Solution>(
+    scene: &Scene<A>,
+    faults: Faults,
+    records: &[Record],
+) -> Result<Vec<Option<String>>, BadInput> {
+    if faults.disk.is_some() {
+        let reason = "of a run with slow disks it is not written down what a crash left on them";
+        return Err(BadInput::new("TRACE", reason));
+    }
+    let mut stage = Stage::new(scene, faults);
+    for (record, line) in records.iter().zip(2..) {
+        stage
+            .step(record)
+            .map_err(|text| BadInput::new("TRACE", format!("line {line}: {text}")))?;
+    }
+    let state = |node: &Option<A>| node.as_ref().map(|node| format!("{node:?}"));
+    Ok(stage.nodes.iter().map(state).collect())
+}
+
 /// Why an input cannot have happened.
 type Impossible = String;
 
@@ -155,6 +188,9 @@ impl<'a, A: Solution> Stage<'a, A> {
             Happening::Start => Input::Start,
             Happening::Recover => {
                 self.recover(node)?;
+                // Recovering is no fact that a monitor can find fault with.
+                let judged = self.judge(record, Fact::Recovered);
+                judged.map_err(|violation| violation.to_string())?;
                 Input::Start
             }
             Happening::Command(text) | Happening::Refused(text, _) => {
@@ -193,8 +229,16 @@ impl<'a, A: Solution> Stage<'a, A> {
         *life = life.next();
         let booted = self.scene.reboot(node, *life, self.kept.entry(node).or_default());
         self.nodes[node.index()] = Some(booted);
-        // Recovering is no fact that a monitor can find fault with.
-        self.monitor.observe(node, Fact::Recovered).map_err(|violation| violation.to_string())
+        Ok(())
+    }
+
+    /// Tells the monitor a fact of this record.
+    fn judge(
+        &mut self,
+        record: &Record,
+        fact: Fact<'_, A::Command, A::Event>,
+    ) -> Result<(), Violation> {
+        self.monitor.observe_by(&self.faults.clocks(record.at), record.node, fact)
     }
 
     /// Something that the world did.
@@ -206,7 +250,7 @@ impl<'a, A: Solution> Stage<'a, A> {
                     return Err(format!("node {node} crashes twice"));
                 }
                 self.timers.retain(|(owner, _)| *owner != node);
-                self.monitor.observe(node, Fact::Crashed)
+                self.judge(record, Fact::Crashed)
             }
             Happening::Settle => self.judge_end(record),
             _ => Ok(()),
@@ -258,8 +302,9 @@ impl<'a, A: Solution> Stage<'a, A> {
             recorder.refused(refusal);
             return Ok(());
         }
+        let clocks = self.faults.clocks(record.at);
         let mut judge = |fact: Fact<'_, A::Command, A::Event>| {
-            if let Err(violation) = self.monitor.observe(node, fact) {
+            if let Err(violation) = self.monitor.observe_by(&clocks, node, fact) {
                 recorder.violated(&violation);
             }
         };

@@ -126,6 +126,9 @@ pub(crate) fn simulate_all(
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Vec<Simulated>, BadInput> {
     let threads = available_parallelism().map_or(1, usize::from).min(count);
+    if threads <= 1 {
+        return one_by_one(count, spec, go_on);
+    }
     let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (done, results) = mpsc::channel();
     let mut all: Vec<Option<Result<Simulated, BadInput>>> = Vec::new();
@@ -166,6 +169,33 @@ pub(crate) fn simulate_all(
         }
     });
     all.into_iter().map_while(|result| result).collect()
+}
+
+/// Runs so many simulations on this thread: there may be no other, as in a browser.
+fn one_by_one(
+    count: usize,
+    spec: &dyn Fn(usize) -> Spec,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<Vec<Simulated>, BadInput> {
+    let mut all = Vec::new();
+    for number in 0..count {
+        let mut stopped = false;
+        let mut progress = |_, _| {
+            stopped = !go_on(number);
+            !stopped
+        };
+        let watch = Watch { record: None, progress: Some(&mut progress) };
+        let done = simulate(&spec(number), watch)?;
+        // A run that was stopped has not been one.
+        if stopped {
+            break;
+        }
+        all.push(done);
+        if !go_on(all.len()) {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 impl Simulated {
@@ -400,7 +430,7 @@ where
     if let Some(record) = record {
         world.trace(record);
     }
-    let until = spec.until.unwrap_or(Time::ZERO + A::Family::UNTIL);
+    let until = spec.until.unwrap_or_else(|| Time::ZERO + A::Family::until(spec));
     if A::Family::follows_causes(spec)? {
         world.follow_causes();
     }

@@ -12,11 +12,11 @@ use quorate_core::{
 use quorate_sim::topology::{self, Named};
 use quorate_sim::{
     BadLatency, ClockRate, Crash, Cut, Disk, Draw, Faults, Latency, LossTable, Network, Partition,
-    Pause, Recovery,
+    Pause, Recovery, Tampered,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{ClockSpec, CutSpec, NodeAt, PartitionSpec, PauseSpec, RestartSpec};
+use crate::fault::{ClockSpec, CutSpec, NodeAt, PartitionSpec, PauseSpec, RestartSpec, TamperSpec};
 use crate::registry::{FamilySpec, Listed, Study, find, usual};
 use crate::text::{Numbers, Said, stands_as_text};
 use crate::{BadInput, Over};
@@ -100,6 +100,9 @@ pub struct Spec {
     /// When everybody crashes and comes up again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<RestartSpec>,
+    /// What is done to single messages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tampered: Vec<TamperSpec>,
     /// How long a node takes to persist something, in nanoseconds; a crash meanwhile loses or tears
     /// it. No time if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,6 +248,7 @@ impl Spec {
             pauses: Vec::new(),
             clocks: Vec::new(),
             restarts: Vec::new(),
+            tampered: Vec::new(),
             disk_write: None,
             detection: None,
             until: None,
@@ -408,6 +412,7 @@ impl Spec {
             partitions: partitions.collect::<Result<_, _>>()?,
             cuts: self.cuts.iter().map(|cut| self.cut(cut)).collect::<Result<_, _>>()?,
             slow: Vec::new(),
+            tampered: self.tampered.iter().map(|it| self.tamper(it)).collect::<Result<_, _>>()?,
         })
     }
 
@@ -441,6 +446,12 @@ impl Spec {
         let (from, to) = (self.node("--cut", from)?, self.node("--cut", to)?);
         let until = during.until.unwrap_or(Time(u64::MAX));
         Ok(Cut { from, to, both_ways, start: during.from, until })
+    }
+
+    fn tamper(&self, it: &TamperSpec) -> Result<Tampered, BadInput> {
+        let TamperSpec { from, id, and_on, to, how } = *it;
+        let (from, to) = (self.node("--tamper", from)?, self.node("--tamper", to)?);
+        Ok(Tampered { from, id, and_on, to, how })
     }
 
     /// Are the nodes there that lines of `FROM TO …` name?

@@ -92,7 +92,10 @@ impl TraceFile {
 }
 
 /// Reads one record of a run of so many nodes.
-pub(crate) fn record(text: &str, nodes: usize) -> Result<Record, String> {
+///
+/// # Errors
+/// What is wrong with it.
+pub fn record(text: &str, nodes: usize) -> Result<Record, String> {
     line::record(text, nodes)
 }
 

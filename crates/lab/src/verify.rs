@@ -15,6 +15,8 @@ use std::marker::PhantomData;
 use quorate_core::trace::{Happening, Outcome, Record};
 use quorate_core::{End, Fact, Family, Monitor, NodeId, Scene, Solution, System, Time, Verdict};
 
+use quorate_sim::Faults;
+
 use crate::registry::{families, family, find};
 use crate::trace_file::{BadTrace, TraceFile};
 use crate::{BadInput, Spec};
@@ -154,7 +156,11 @@ fn ours(trace: &TraceFile) -> Result<Verified, BadTrace> {
 }
 
 /// Judges a trace of one of our algorithms by what it promises.
-pub(crate) fn judge_ours<A>(scene: &Scene<A>, trace: &TraceFile) -> Result<Verified, BadTrace>
+pub(crate) fn judge_ours<A>(
+    scene: &Scene<A>,
+    faults: Faults,
+    trace: &TraceFile,
+) -> Result<Verified, BadTrace>
 where
     A: Solution,
     A::Family: Judged,
@@ -168,7 +174,8 @@ where
         record.input == Happening::Settle && !for_good
     });
     let end = if rested { End::Over } else { End::Cut };
-    judge::<A::Family>(trace, Oracles::of(scene.monitor()), end)
+    let oracles = Oracles::of(scene.monitor()).with_clocks(faults);
+    judge::<A::Family>(trace, oracles, end)
 }
 
 /// The most findings that are shown with their evidence.

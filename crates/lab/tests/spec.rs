@@ -61,6 +61,7 @@ fn a_header_says_nothing_that_goes_without_saying() {
         ),
         ("detector/heartbeat", r#"{"detector":{"interval":10000000}}"#),
         ("group/abcast", r#"{"group":{"messages":5,"uniform":false,"gap":1000000}}"#),
+        ("service/seat", r#"{"service":{"lease":100000000}}"#),
     ] {
         let text = serde_json::to_string(&Spec::new(algorithm, 5)).expect("it can be written");
         let usual = r#""latency":"1","loss":0.0,"duplicate":0.0,"reorder":0.0"#;

@@ -1,20 +1,28 @@
-//! Coordination for Rust programs: the classic distributed algorithms as state machines that a
-//! simulator, an exhaustive checker and a network run with the same code.
+//! Coordination for Rust programs: who holds the lock, who is a member and until when, built on the
+//! classic distributed algorithms as state machines that a simulator, an exhaustive checker and a network
+//! run with the same code.
 //!
-//! This crate has no code of its own. It gathers the others under one name, and its features say
-//! which engines come along:
+//! This crate has no code of its own. It gathers the others under one name, and its features say what
+//! comes along:
 //!
-//! | module | feature | what for |
+//! | what | feature | what for |
 //! |---|---|---|
+//! | [`Cluster`], [`Guard`] | `member`, on by default | be a member of a cluster, and take locks |
 //! | [`core`] | always | the contract: protocols, contexts, monitors, traces |
-//! | `algorithms` | `algorithms`, on by default | the algorithms, one file each |
-//! | `cluster` | `cluster`, on by default | run one over TCP, inside a Tokio runtime |
+//! | `algorithms` | `algorithms` | the algorithms, one file each |
+//! | `cluster` | `cluster` | run one over TCP, inside a Tokio runtime |
 //! | `sim` | `sim` | run one in a deterministic world with faults |
 //! | `check` | `check` | explore everything that can happen to a small one |
 //!
 //! With `default-features = false` there is only the contract, without the standard library.
 //!
-//! # Example
+//! # A lock
+#![cfg_attr(feature = "member", doc = "```")]
+#![cfg_attr(not(feature = "member"), doc = "```ignore")]
+#![doc = include_str!("../examples/lock.rs")]
+//! ```
+//!
+//! # An algorithm
 //! Five nodes enter ten times each; a grant costs 2(N-1) = 8 messages. Needs the feature `sim`.
 #![cfg_attr(all(feature = "algorithms", feature = "sim"), doc = "```")]
 #![cfg_attr(not(all(feature = "algorithms", feature = "sim")), doc = "```ignore")]
@@ -29,6 +37,11 @@ pub use quorate_check as check;
 #[cfg(feature = "cluster")]
 pub use quorate_cluster as cluster;
 pub use quorate_core as core;
+#[cfg(feature = "member")]
+pub use quorate_member::{
+    Back, Config, Engine, Fence, Guard, LockError, Locks, Lost, Member as Cluster, Profile, Seed,
+    Standing, StartError, Status, Timers,
+};
 #[cfg(feature = "sim")]
 pub use quorate_sim as sim;
 

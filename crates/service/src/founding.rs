@@ -13,18 +13,22 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-use quorate_core::{
-    Ctx, Kept, Life, Message, NodeId, NodeSet, Protocol, Refusal, Sole, Span, Waking,
-};
+use quorate_core::{Ctx, Message, NodeId, NodeSet, Protocol, Refusal, Sole, Span, Waking};
 
 /// The first of the list.
 const FOUNDER: NodeId = NodeId::at(0);
 
 /// What tells one attempt to found a cluster from another one, and the cluster that comes of it from
 /// all others.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Instance(pub u128);
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}", self.0)
+    }
+}
 
 /// The seeds of a cluster, as one of them was told.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -95,8 +99,8 @@ impl Standing {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Founding {
     me: NodeId,
-    /// The start of this process.
-    started: Life,
+    /// What this start would found.
+    fresh: Instance,
     seeds: Arc<Seeds>,
     standing: Option<Standing>,
     /// Who has pledged itself, if this one asks.
@@ -161,6 +165,8 @@ pub enum Event {
     Founded(Instance),
     /// This seed belongs to this cluster, which another one has founded.
     Joined(Instance),
+    /// This seed has pledged itself to whoever is about to found this one, and will follow nobody else.
+    Pledged(Instance),
     /// Another seed has pledged itself to something else: nothing can be founded.
     Taken(NodeId, Instance),
     /// Another seed was told of other seeds.
@@ -171,12 +177,16 @@ impl Founding {
     /// A seed that comes up.
     #[must_use]
     pub fn boot(seeds: Arc<Seeds>, waking: &Waking<'_, Self>) -> Self {
-        Self::new(waking.me, waking.life, seeds, waking.kept)
+        let start = u128::from(waking.life.0) + 1;
+        let fresh = Instance(u128::from(waking.me.number()) << 64 | start);
+        Self::new(waking.me, fresh, seeds, waking.kept.sole().copied())
     }
 
-    fn new(me: NodeId, started: Life, seeds: Arc<Seeds>, kept: &Kept<Sole<Standing>>) -> Self {
-        let standing = kept.sole().copied();
-        Self { me, started, seeds, standing, pledged: NodeSet::new() }
+    /// A seed at this place of the list, with what it kept. If it founds a cluster it is this one, which
+    /// no other start of any seed would found.
+    #[must_use]
+    pub fn new(me: NodeId, fresh: Instance, seeds: Arc<Seeds>, kept: Option<Standing>) -> Self {
+        Self { me, fresh, seeds, standing: kept, pledged: NodeSet::new() }
     }
 
     /// The cluster that it belongs to.
@@ -208,10 +218,8 @@ impl Founding {
     /// Asks everybody, and again if that comes to nothing.
     fn ask(&mut self, cx: &mut Ctx<'_, Self>) {
         if self.me == FOUNDER && self.seeds.found && self.standing.is_none() {
-            let start = u128::from(self.started.0) + 1;
-            let instance = Instance(u128::from(self.me.number()) << 64 | start);
             cx.trace("begin to found", &[]);
-            self.keep(cx, Standing::Asking(instance));
+            self.keep(cx, Standing::Asking(self.fresh));
         }
         if self.cluster().is_some() {
             return;
@@ -282,6 +290,7 @@ impl Founding {
                 } else {
                     self.keep(cx, Standing::Pledged(instance));
                 }
+                cx.emit(Event::Pledged(instance));
                 cx.send(from, Msg::Pledge(instance));
             }
             // Who is about to found asks itself; who is not has nothing to ask for yet.

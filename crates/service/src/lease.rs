@@ -98,6 +98,11 @@ impl Lease {
         (self.open && now < self.until).then_some(self.until)
     }
 
+    /// Was it ever granted anything?
+    pub(crate) const fn was_granted(&self) -> bool {
+        self.until.0 > 0
+    }
+
     /// Is this the moment at which it runs out? It says so once.
     pub(crate) fn runs_out(&mut self, now: Time) -> bool {
         let out = self.open && now >= self.until;

@@ -16,6 +16,8 @@
 //! | [`Decide`](Order::Decide) | in its epoch, and everybody missing has a ground | the next view |
 //! | [`Forgive`](Order::Forgive) | – | the strikes against a name are forgotten |
 //! | [`Set`](Order::Set) | – | settings for renewals from now on |
+//! | [`Voter`](Order::Voter) | there are not too many | whose disk votes under this name |
+//! | [`Space`](Order::Space) | it is the first, or says the same | what locks of this namespace are like |
 //!
 //! Everything else is refused, and changes nothing. Nothing of past lives is kept: who is neither seated
 //! nor waiting is out.
@@ -102,6 +104,8 @@ pub struct Member {
     pub standing: Standing,
     /// How often it has renewed.
     pub beat: Beat,
+    /// The largest number of a renewal of it. What was overtaken by that one on the way says less.
+    number: u64,
     /// The longest lease on which it may be acting since its last beat: the others wait for the end of
     /// this one, also if settings have changed meanwhile.
     pub lease: Span,
@@ -264,6 +268,32 @@ pub enum Order {
     Forgive(String),
     /// What all go by from now on.
     Set(Settings),
+    /// The disk with this id is the one that votes for this name: whichever did before is replaced.
+    Voter {
+        /// The name.
+        name: String,
+        /// What the engine tells disks apart by.
+        id: u64,
+    },
+    /// Locks of the namespace with this name are like this.
+    Space {
+        /// The name.
+        name: String,
+        /// What they are like.
+        space: Space,
+    },
+}
+
+/// What the locks of a namespace are like. Members that disagreed about it would exclude nobody.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Space {
+    /// The algorithm, by its name in the catalogue.
+    pub algorithm: String,
+    /// How many may hold one at a time.
+    pub permits: u32,
+    /// How long nobody gets what a member may have held that is gone and did not leave.
+    pub lock_delay: Span,
 }
 
 /// What became of an order.
@@ -312,6 +342,10 @@ pub enum Refused {
     Twice(Life),
     /// A view has members.
     Empty,
+    /// A namespace of this name is there, and is different.
+    OtherSpace,
+    /// There are as many as there may be.
+    TooMany,
 }
 
 impl fmt::Display for Refused {
@@ -324,6 +358,8 @@ impl fmt::Display for Refused {
             Self::NoGround(life) => write!(f, "life {life:?} may not be missing"),
             Self::Twice(life) => write!(f, "life {life:?} is named twice"),
             Self::Empty => write!(f, "a view has members"),
+            Self::OtherSpace => write!(f, "the namespace is there, and is different"),
+            Self::TooMany => write!(f, "there are as many as there may be"),
         }
     }
 }
@@ -334,10 +370,18 @@ pub(crate) const STRIKES_MAX: u32 = 7;
 /// Strikes against so many names are kept.
 const NAMES_MAX: usize = 1024;
 
+/// So many names vote: some are being replaced by others.
+const VOTERS_MAX: usize = 16;
+
+/// So many namespaces are kept.
+const SPACES_MAX: usize = 1024;
+
 /// The record that durable consensus keeps.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Register {
+    /// Where epochs and lives began.
+    founded: u64,
     epoch: Epoch,
     /// The proposal that was decided last: asked for again, it is answered again.
     decided: Option<ProposalId>,
@@ -347,8 +391,12 @@ pub struct Register {
     members: BTreeMap<Life, Member>,
     next_life: Life,
     settings: Settings,
+    /// Who was left out of the view, and why.
+    gone: Vec<Gone>,
     /// How often a life of each name was doomed, if it was.
     strikes: BTreeMap<String, u32>,
+    voters: BTreeMap<String, u64>,
+    spaces: BTreeMap<String, Space>,
 }
 
 impl Register {
@@ -357,14 +405,24 @@ impl Register {
     #[must_use]
     pub const fn founded(from: u64, settings: Settings) -> Self {
         Self {
+            founded: from,
             epoch: Epoch(from),
             decided: None,
             view: Vec::new(),
             members: BTreeMap::new(),
             next_life: Life(from),
             settings,
+            gone: Vec::new(),
             strikes: BTreeMap::new(),
+            voters: BTreeMap::new(),
+            spaces: BTreeMap::new(),
         }
+    }
+
+    /// Where epochs and lives began: what tells this cluster from one that was founded at another time.
+    #[must_use]
+    pub const fn founded_at(&self) -> u64 {
+        self.founded
     }
 
     /// The number of the view.
@@ -390,6 +448,22 @@ impl Register {
         self.members.iter().map(|(life, member)| (*life, member))
     }
 
+    /// Those of them that were admitted after this life.
+    pub(crate) fn members_after(&self, life: Life) -> impl Iterator<Item = (Life, &Member)> {
+        self.members.range(life.next()..).map(|(life, member)| (*life, member))
+    }
+
+    /// Who was in the view before this one and is missing from it, and why.
+    #[must_use]
+    pub fn gone(&self) -> &[Gone] {
+        &self.gone
+    }
+
+    /// The number of the next life that is given.
+    pub(crate) const fn next_life(&self) -> Life {
+        self.next_life
+    }
+
     /// How often a life of this name was doomed, since that was forgiven last.
     #[must_use]
     pub fn strikes(&self, name: &str) -> u32 {
@@ -399,6 +473,23 @@ impl Register {
     /// The names that something is held against.
     pub fn struck(&self) -> impl Iterator<Item = &str> {
         self.strikes.keys().map(String::as_str)
+    }
+
+    /// The disks that vote, by name.
+    #[must_use]
+    pub const fn voters(&self) -> &BTreeMap<String, u64> {
+        &self.voters
+    }
+
+    /// What locks of this namespace are like, if that was said.
+    #[must_use]
+    pub fn space(&self, name: &str) -> Option<&Space> {
+        self.spaces.get(name)
+    }
+
+    /// All namespaces, and what their locks are like.
+    pub fn spaces(&self) -> impl Iterator<Item = (&str, &Space)> {
+        self.spaces.iter().map(|(name, space)| (name.as_str(), space))
     }
 
     /// What all go by.
@@ -415,6 +506,19 @@ impl Register {
             Ended::Doomed => Some(Ground::Doomed),
             Ended::Barred if flaw!(BarIsGround) => Some(Ground::Doomed),
             Ended::Barred => None,
+        }
+    }
+
+    /// The word for what a life is: `seated`, `waiting`, or why it goes on no more.
+    #[must_use]
+    pub fn state(&self, life: Life) -> &'static str {
+        match self.members.get(&life).map(|member| (member.ended, member.standing)) {
+            None => "out",
+            Some((Some(Ended::Left), _)) => "left",
+            Some((Some(Ended::Barred), _)) => "barred",
+            Some((Some(Ended::Doomed), _)) => "doomed",
+            Some((None, Standing::Waiting)) => "waiting",
+            Some((None, Standing::Seated)) => "seated",
         }
     }
 
@@ -441,6 +545,19 @@ impl Register {
             member.map(|member| (member.unreachable.clone(), member.refused.clone()))
         };
         self.members.keys().any(|life| said(self, *life) != said(other, *life))
+    }
+
+    /// Is there more in it than in that earlier state, but that lives have renewed?
+    #[must_use]
+    pub fn is_news_after(&self, before: &Self) -> bool {
+        let still = |register: &Self| {
+            let mut still = register.clone();
+            for member in still.members.values_mut() {
+                (member.beat, member.lease) = (Beat(0), Span(0));
+            }
+            still
+        };
+        still(self) != still(before)
     }
 
     /// Is a bar open: is somebody barred and not doomed yet?
@@ -473,12 +590,19 @@ impl Register {
                 self.settings = *settings;
                 Ok(())
             }
+            Order::Voter { name, id } => put(&mut self.voters, VOTERS_MAX, name, id),
+            Order::Space { name, space } => match self.spaces.get(name) {
+                Some(known) if known != space => Err(Refused::OtherSpace),
+                _ => put(&mut self.spaces, SPACES_MAX, name, space),
+            },
         };
         done.map_or_else(Answer::Refused, |()| Answer::Done)
     }
 
     fn admit(&mut self, name: &str, process: &Process) -> Life {
-        let same = |(_, known): &(&Life, &Member)| known.process.nonce == process.nonce;
+        let same = |(_, known): &(&Life, &Member)| {
+            known.process.nonce == process.nonce || (flaw!(AdmitByName) && known.name == name)
+        };
         if let Some((life, _)) = self.members.iter().find(same) {
             return *life;
         }
@@ -489,6 +613,7 @@ impl Register {
             process: process.clone(),
             standing: Standing::Waiting,
             beat: Beat(0),
+            number: 0,
             lease: self.settings.lease,
             unreachable: BTreeSet::new(),
             refused: BTreeMap::new(),
@@ -506,9 +631,16 @@ impl Register {
             let Some(member) = going else { return Renewed::Out };
             let lease = longest.min(renewal.wanted);
             member.beat.0 += 1;
-            member.lease = lease.max(renewal.relied_on);
-            member.unreachable.clone_from(&renewal.unreachable);
-            member.refused.clone_from(&renewal.refused);
+            let relied_on = lease.max(renewal.relied_on);
+            if renewal.number > member.number {
+                member.number = renewal.number;
+                member.lease = relied_on;
+                member.unreachable.clone_from(&renewal.unreachable);
+                member.refused.clone_from(&renewal.refused);
+            } else {
+                // It was begun before one that has arrived, and does not know what that one relies on.
+                member.lease = member.lease.max(relied_on);
+            }
             match member.standing {
                 Standing::Waiting => Renewed::Waiting,
                 Standing::Seated => Renewed::Beat(member.beat, lease),
@@ -592,8 +724,10 @@ impl Register {
                 return Err(Refused::NoGround(*life));
             }
         }
+        self.gone.clear();
         for life in self.view.iter().filter(|life| !chosen.contains(life)) {
             self.members.remove(life);
+            self.gone.extend(gone.iter().find(|gone| gone.life == *life).copied());
         }
         for life in next {
             if let Some(member) = self.members.get_mut(life)
@@ -639,6 +773,20 @@ impl Register {
             member.ended = Some(ended);
         }
     }
+}
+
+/// Puts something under a name, if there is room.
+fn put<T: Clone>(
+    table: &mut BTreeMap<String, T>,
+    most: usize,
+    name: &String,
+    value: &T,
+) -> Result<(), Refused> {
+    if table.len() >= most && !table.contains_key(name) {
+        return Err(Refused::TooMany);
+    }
+    table.insert(name.clone(), value.clone());
+    Ok(())
 }
 
 #[cfg(test)]

@@ -19,8 +19,10 @@ mod change;
 mod keeper;
 mod reach;
 mod sitting;
+mod text;
 mod words;
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -28,14 +30,44 @@ use quorate_core::{Ctx, Life, NodeId, NodeSet, Protocol, Refusal, Sole, Span, Ti
 
 pub use keeper::Keeper;
 pub use sitting::Seat;
-pub use words::{Command, Committed, Event, KINDS, Msg, Revision, Timer};
+pub use words::{Command, Event, KINDS, Msg, Timer};
 
+use crate::committed::Committed;
 use crate::register::{Register, Settings, Start};
+
+/// What a process is, to the others.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Identity {
+    /// The member whose process it is.
+    pub name: String,
+    /// The start of the process, as its kernel knows it.
+    pub start: Start,
+    /// What tells this start from any other one. The last 32 bits are 0: they count the lives.
+    pub nonce: u128,
+    /// The lock file of its data: device and inode.
+    pub lock_file: (u64, u64),
+    /// Where it listens.
+    pub address: String,
+}
+
+impl Identity {
+    /// A node of a simulation: all are on one machine, which stays up, each with a disk of its own.
+    fn simulated(name: &str, node: NodeId, life: Life) -> Self {
+        Self {
+            name: name.into(),
+            start: start_of(node, life),
+            nonce: u128::from(node.number()) << 96 | u128::from(life.0) << 32,
+            lock_file: (1, node.number().into()),
+            address: alloc::format!("{node}"),
+        }
+    }
+}
 
 /// What all seats of a cluster are told.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
-    /// The members' names, by the number of their node.
+    /// The members' names that are known from the start, by the number of their node. Others are given
+    /// numbers as the register tells of them, by each process for itself.
     pub names: Arc<[String]>,
     /// Where orders go.
     pub authority: NodeId,
@@ -51,6 +83,9 @@ pub struct Config {
 }
 
 impl Config {
+    /// The authority's node for a process that is [`alone`](Self::alone): never an index of a table.
+    pub const ELSEWHERE: NodeId = NodeId::at(u32::MAX as usize - 1);
+
     /// So many members, and the register at the node after them.
     #[must_use]
     pub fn of(members: usize, lease: Span) -> Self {
@@ -64,14 +99,20 @@ impl Config {
         }
     }
 
-    /// The node of the member of this name.
-    fn node(&self, name: &str) -> Option<NodeId> {
-        self.names.iter().position(|known| known == name).map(NodeId::at)
+    /// A process that knows nobody yet but itself, which is its first node.
+    #[must_use]
+    pub fn alone(name: &str, settings: Settings) -> Self {
+        Self {
+            names: [name.into()].into(),
+            authority: Self::ELSEWHERE,
+            ..Self::of(0, settings.lease)
+        }
     }
 }
 
 /// What the register's node keeps.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Record(Committed);
 
 /// A node of a cluster: a seat, or the register.
@@ -94,7 +135,28 @@ impl Party {
             let founded = Register::founded(1, config.settings);
             Self::Keeper(Keeper::boot(seats, &founded, kept))
         } else {
-            Self::Seat(Seat::new(me, life, Arc::clone(config)).into())
+            let identity = Identity::simulated(&config.names[me.index()], me, life);
+            Self::seat(me, identity, Arc::clone(config))
+        }
+    }
+
+    /// Orders that these get no more beats, who owe the others something and do not say it.
+    pub(crate) fn bar(&mut self, cx: &mut Ctx<'_, Self>, lives: BTreeSet<Life>) {
+        if let Self::Seat(seat) = self {
+            seat.bar(cx, lives);
+        }
+    }
+
+    /// A process that may be a member, at this node.
+    #[must_use]
+    pub fn seat(me: NodeId, identity: Identity, config: Arc<Config>) -> Self {
+        Self::Seat(Seat::new(me, identity, config).into())
+    }
+
+    /// It comes up, and a process is told later to be a member.
+    pub(crate) fn on_start_outside(&self, cx: &mut Ctx<'_, Self>) {
+        if let Self::Seat(seat) = self {
+            seat.on_start_outside(cx);
         }
     }
 }
@@ -138,12 +200,11 @@ impl Protocol for Party {
 
 impl Timed for Party {}
 
-/// The start of a process at this node, in this life of the node: all are on one machine, which stays
-/// up.
+/// The start of a process at this node of a simulation, in this life of the node.
 #[must_use]
 pub const fn start_of(node: NodeId, life: Life) -> Start {
     Start { boot: 1, pid_namespace: 1, pid: node.number(), started: life.0 }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

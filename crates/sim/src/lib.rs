@@ -15,8 +15,8 @@ mod world;
 
 pub use latency::{BadLatency, Latency};
 pub use network::{
-    BadLossTable, ClockRate, Crash, Cut, Disk, Faults, LossTable, Network, Partition, Pause,
-    Recovery, Slow,
+    BadLossTable, ClockRate, ClocksAt, Crash, Cut, Disk, Faults, LossTable, Network, Partition,
+    Pause, Recovery, Slow, Tampered, Tampering,
 };
 pub use quorate_core::Verdict;
 pub use random::{Draw, stream};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use quorate_core::{NodeId, NodeSet, Span, Time};
+use quorate_core::{Clocks, NodeId, NodeSet, Span, Time};
 use rustc_hash::FxHashMap;
 
 use crate::Latency;
@@ -33,14 +33,18 @@ pub struct Network {
     pub cuts: Vec<Cut>,
     /// Single messages that take another time: for the scenarios of papers.
     pub slow: Vec<Slow>,
+    /// Single messages that somebody interferes with. All others are as they would be without.
+    pub tampered: Vec<Tampered>,
 }
 
 impl Network {
     /// Does every message arrive once, after its latency and nothing else?
     pub(crate) fn is_plain(&self) -> bool {
-        let Self { loss, loss_table, duplicate, reorder, partitions, cuts, slow, .. } = self;
+        let Self { loss, loss_table, duplicate, reorder, partitions, cuts, slow, tampered, .. } =
+            self;
         let whole = partitions.is_empty() && cuts.is_empty();
-        let lists_empty = loss_table.0.is_empty() && whole && slow.is_empty();
+        let lists_empty =
+            loss_table.0.is_empty() && whole && slow.is_empty() && tampered.is_empty();
         [*loss, *duplicate, *reorder] == [0.0; 3] && lists_empty && !self.shared_medium
     }
 
@@ -117,6 +121,33 @@ pub struct Slow {
     pub nth: u32,
     /// How long it takes.
     pub latency: Span,
+}
+
+/// Something that is done to one message, or to all from one on. Nothing is drawn for it, so that whatever
+/// is not a consequence of it stays as it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tampered {
+    /// Who sends the message.
+    pub from: NodeId,
+    /// The number of the sending among those of that node, as traces say it.
+    pub id: u64,
+    /// Is the same done to all that it sends there later?
+    pub and_on: bool,
+    /// Who is to receive it.
+    pub to: NodeId,
+    /// What is done to it.
+    pub how: Tampering,
+}
+
+/// What can be done to a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tampering {
+    /// It does not arrive.
+    Lose,
+    /// It takes so much longer. Where links keep the order, those behind it wait.
+    Delay(Span),
+    /// It arrives once more, so much later.
+    Repeat(Span),
 }
 
 /// A cut: nodes of different sides do not reach each other for a while. A message is lost if the
@@ -223,6 +254,12 @@ impl Faults {
         Span(self.rate(node).map_or(span.0, |rate| scaled(span.0, ClockRate::TRUE, rate)))
     }
 
+    /// What all clocks show at this time.
+    #[must_use]
+    pub const fn clocks(&self, now: Time) -> ClocksAt<'_> {
+        ClocksAt { faults: self, now }
+    }
+
     fn rate(&self, node: NodeId) -> Option<u32> {
         self.clocks.iter().find(|clock| clock.node == node).map(|clock| clock.rate)
     }
@@ -231,6 +268,19 @@ impl Faults {
     pub fn restart_all(&mut self, count: usize, down: Time, up: Time) {
         self.crashes.extend(NodeId::first(count).map(|node| Crash { node, at: down }));
         self.recoveries.extend(NodeId::first(count).map(|node| Recovery { node, at: up }));
+    }
+}
+
+/// What all clocks show at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct ClocksAt<'a> {
+    faults: &'a Faults,
+    now: Time,
+}
+
+impl Clocks for ClocksAt<'_> {
+    fn clock(&self, node: NodeId) -> Time {
+        self.faults.clock(node, self.now)
     }
 }
 

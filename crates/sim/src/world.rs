@@ -146,6 +146,11 @@ where
         &self.observer
     }
 
+    /// What the run is judged by, as far as it has come.
+    pub const fn judge(&self) -> &Judge<S::Monitor> {
+        &self.judge
+    }
+
     /// The time.
     #[must_use]
     pub const fn now(&self) -> Time {
@@ -381,7 +386,8 @@ where
     fn fact(&mut self, node: NodeId, fact: Fact<'_, CommandOf<S>, EventOf<S>>) {
         self.observer.fact(self.outside.now, node, fact);
         let past = self.outside.causes.as_ref().map(|causes| causes.past(node));
-        if let Some(violation) = self.judge.fact_after(self.outside.now, node, fact, past)
+        let (now, clocks) = (self.outside.now, self.outside.faults.clocks(self.outside.now));
+        if let Some(violation) = self.judge.fact_after(now, &clocks, node, fact, past)
             && let Some(recorder) = &mut self.outside.recorder
         {
             recorder.violated(&violation);

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use counting::{Counter, Sender};
 use quorate_core::{Fact, NodeId, Scene, Span, Time, Topology};
 use quorate_sim::{
-    Crash, Cut, Disk, Faults, Network, Observer, Partition, Pause, Recovery, Report, Slow, World,
+    Crash, Cut, Disk, Faults, Network, Observer, Partition, Pause, Recovery, Report, Slow,
+    Tampered, Tampering, World,
 };
 
 /// What node 2 was told, and when.
@@ -191,4 +192,60 @@ fn delays_do_not_depend_on_whether_messages_are_lost() {
     };
     let (all, some) = (times(0.0), times(0.5));
     assert!(some.len() < all.len() && some.iter().all(|arrival| all.contains(arrival)));
+}
+
+/// The third message of node 1 is tampered with; nothing else may change.
+#[test]
+fn whoever_tampers_with_a_message_touches_no_other() {
+    let lossy = Network { loss: 0.2, duplicate: 0.2, ..latency("uniform:0..10") };
+    let tampered = |network: &Network, how| {
+        let (from, to) = (NodeId::at(0), NodeId::at(1));
+        let one = Tampered { from, id: 3, and_on: false, to, how };
+        let network = Network { tampered: vec![one], ..network.clone() };
+        run(20, &network, &Faults::default(), 7).1
+    };
+    for network in [latency("1"), lossy] {
+        let (_, whole) = run(20, &network, &Faults::default(), 7);
+        let others = |arrivals: &[(f64, u32)]| {
+            let others = arrivals.iter().copied().filter(|(_, number)| *number != 3);
+            others.collect::<Vec<_>>()
+        };
+        let third = |arrivals: &[(f64, u32)]| -> Vec<f64> {
+            let third = arrivals.iter().filter(|(_, number)| *number == 3);
+            third.map(|(at, _)| *at).collect()
+        };
+        let [lost, late, twice] = [
+            Tampering::Lose,
+            Tampering::Delay(Span::units(100)),
+            Tampering::Repeat(Span::units(100)),
+        ]
+        .map(|how| tampered(&network, how));
+        assert!(!third(&whole).is_empty(), "there is something to tamper with");
+        assert_eq!(third(&lost), [0.0; 0]);
+        assert!(third(&late).contains(&(third(&whole)[0] + 100.0)));
+        assert_eq!(third(&twice).len(), third(&whole).len() + 1);
+        for arrivals in [&lost, &late, &twice] {
+            assert_eq!(others(arrivals), others(&whole));
+        }
+    }
+}
+
+#[test]
+fn a_delayed_message_holds_up_those_behind_it_where_links_keep_the_order() {
+    let (from, to) = (NodeId::at(0), NodeId::at(1));
+    let how = Tampering::Delay(Span::units(50));
+    let delayed = vec![Tampered { from, id: 2, and_on: false, to, how }];
+    let network = Network { fifo: true, tampered: delayed, ..latency("1") };
+    let (_, arrivals) = run(5, &network, &Faults::default(), 1);
+    assert_eq!(numbers(&arrivals), [1, 2, 3, 4, 5]);
+    assert!(arrivals[1].0 >= 50.0 && arrivals[4].0 >= arrivals[1].0);
+}
+
+#[test]
+fn whoever_tampers_from_a_message_on_lets_those_before_it_pass() {
+    let (from, to) = (NodeId::at(0), NodeId::at(1));
+    let tampered = vec![Tampered { from, id: 3, and_on: true, to, how: Tampering::Lose }];
+    let network = Network { tampered, ..latency("1") };
+    let (report, arrivals) = run(5, &network, &Faults::default(), 1);
+    assert_eq!((numbers(&arrivals), report.lost), (vec![1, 2], 3));
 }

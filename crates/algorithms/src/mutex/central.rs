@@ -114,7 +114,7 @@ impl Algorithm for Central {
     }
 
     fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
-        admit_coordinator(scene.config.coordinator, &scene.view)
+        admit_node("coordinator", scene.config.coordinator, &scene.view)
     }
 
     fn boot(boot: Boot<'_, Self>) -> Self {
@@ -130,13 +130,13 @@ impl Algorithm for Central {
     }
 }
 
-/// Is the coordinator one of the members?
-pub(super) fn admit_coordinator(coordinator: NodeId, view: &View) -> Result<(), BadOption> {
-    if view.set().contains(coordinator) {
+/// Is the node that this option names one of the members?
+pub(super) fn admit_node(option: &'static str, node: NodeId, view: &View) -> Result<(), BadOption> {
+    if view.set().contains(node) {
         return Ok(());
     }
-    let reason = alloc::format!("node {coordinator} is not one of the {}", view.members().len());
-    Err(BadOption::because("coordinator", reason))
+    let reason = alloc::format!("node {node} is not one of the {}", view.members().len());
+    Err(BadOption::because(option, reason))
 }
 
 /// The options.

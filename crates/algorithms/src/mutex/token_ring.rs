@@ -85,7 +85,7 @@ use core::convert::Infallible;
 
 use quorate_core::prelude::*;
 
-use super::central::admit_coordinator;
+use super::central::admit_node;
 use super::phase::Phase;
 use super::{Command, Event, Mutex, Promise};
 use crate::Patience;
@@ -164,7 +164,7 @@ impl Algorithm for TokenRing {
     }
 
     fn admit(scene: &Scene<Self>) -> Result<(), BadOption> {
-        scene.config.coordinator.map_or(Ok(()), |node| admit_coordinator(node, &scene.view))
+        scene.config.coordinator.map_or(Ok(()), |node| admit_node("coordinator", node, &scene.view))
     }
 
     fn watches(timer: Timer) -> bool {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use quorate_service::Register;
+use quorate_service::{Committed, Register, Revision};
 use serde_json::{Value, json};
 
 use super::base64;
@@ -19,6 +19,11 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// The register as all engines tell of it.
+    pub(super) fn committed(&self) -> Committed {
+        Committed { revision: Revision(self.revision), register: Arc::clone(&self.register) }
+    }
+
     /// An error if etcd has gone back behind this revision, which was seen already.
     pub(super) fn not_before(self, revision: u64) -> io::Result<Self> {
         if self.revision >= revision { Ok(self) } else { Err(io::Error::other("etcd went back")) }

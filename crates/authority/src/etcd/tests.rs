@@ -105,7 +105,7 @@ async fn an_order_is_tried_again_on_what_somebody_else_has_made() {
     assert_eq!(etcd.order(set(3)).await, Ok(Answer::Done));
     let asked = told.lock().unwrap().asked.clone();
     assert_eq!(asked.iter().map(compared).collect::<Vec<_>>(), ["5", "8"]);
-    assert_eq!(etcd.watch().borrow().settings().lease, Span(3));
+    assert_eq!(etcd.watch().borrow().register.settings().lease, Span(3));
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn what_is_not_answered_in_time_is_unknown_and_not_asked_twice() {
     let (etcd, told) = connected().await;
     assert_eq!(etcd.order(set(2)).await, Err(Unknown));
     assert_eq!(told.lock().unwrap().asked.len(), 1);
-    assert_eq!(etcd.watch().borrow().settings().lease, Span(1));
+    assert_eq!(etcd.watch().borrow().register.settings().lease, Span(1));
     told.lock().unwrap().key = None;
     assert_eq!(etcd.read().await, Err(Unknown));
 }
@@ -139,7 +139,7 @@ async fn an_etcd_that_went_back_is_not_believed() {
     assert_eq!(etcd.read().await, Err(Unknown));
     told.lock().unwrap().transactions.push_back(lost(9, 4));
     assert_eq!(etcd.order(set(2)).await, Err(Unknown));
-    assert_eq!(etcd.watch().borrow().settings().lease, Span(1));
+    assert_eq!(etcd.watch().borrow().register.settings().lease, Span(1));
 }
 
 #[tokio::test]

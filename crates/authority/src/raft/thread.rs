@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use quorate_service::{Answer, Order, Register};
+use quorate_service::{Answer, Committed, Order, Register};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::{oneshot, watch};
 
@@ -57,7 +57,7 @@ enum Command {
 pub struct Raft {
     id: u64,
     commands: SyncSender<Command>,
-    committed: watch::Receiver<Arc<Register>>,
+    committed: watch::Receiver<Committed>,
     status: watch::Receiver<Status>,
     thread: JoinHandle<()>,
 }
@@ -83,7 +83,7 @@ impl Raft {
                 Ok(voter) => voter,
                 Err(stopped) => return drop(begun.send(Err(stopped))),
             };
-            let (publish, committed) = watch::channel(Arc::clone(voter.register()));
+            let (publish, committed) = watch::channel(voter.committed().clone());
             let members = voter.applied().members.clone();
             let (tell, status) = watch::channel(Status { members, ..Status::default() });
             let _ = begun.send(Ok((voter.id(), committed, status)));
@@ -174,7 +174,7 @@ impl Raft {
 }
 
 impl Authority for Raft {
-    fn watch(&self) -> watch::Receiver<Arc<Register>> {
+    fn watch(&self) -> watch::Receiver<Committed> {
         self.committed.clone()
     }
 
@@ -200,7 +200,7 @@ enum Waiting {
 struct Host<S> {
     voter: Voter<Redb>,
     inbox: Receiver<Command>,
-    publish: watch::Sender<Arc<Register>>,
+    publish: watch::Sender<Committed>,
     tell: watch::Sender<Status>,
     send: S,
     waiting: BTreeMap<u64, Waiting>,
@@ -284,8 +284,8 @@ impl<S: FnMut(u64, Vec<u8>)> Host<S> {
         let Self { voter, publish, send, waiting, .. } = self;
         let done = voter.turn(&mut |out| match out {
             Out::Send { to, word } => send(to, word.encode()),
-            Out::Register(register) => {
-                publish.send_replace(register);
+            Out::Committed(committed) => {
+                publish.send_replace(committed);
             }
             Out::Answer { ticket, answer } => {
                 if let Some(Waiting::Order(asked)) = waiting.remove(&ticket) {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use ::raft::eraftpb;
 use ::raft::{Config, RawNode, ReadOnlyOption, SnapshotStatus, StateRole};
-use quorate_service::{Answer, Order, Register};
+use quorate_service::{Answer, Committed, Order, Register, Revision};
 use slog::{Discard, Logger, o};
 
 use super::disk::{Disk, DiskError};
@@ -66,7 +66,7 @@ pub enum Out {
         word: Word,
     },
     /// The register that is committed now. Later ones follow earlier ones.
-    Register(Arc<Register>),
+    Committed(Committed),
     /// An order was done; the register before this has it.
     Answer {
         /// The ticket that it was given with.
@@ -126,7 +126,7 @@ pub struct Voter<D> {
     reads: Reads,
     succession: Succession,
     guard: Guard,
-    current: Arc<Register>,
+    current: Committed,
     /// Ticks since it started.
     now: u64,
     ticked: bool,
@@ -163,7 +163,10 @@ impl<D: Disk> Voter<D> {
             max_uncommitted_size: 16 << 20,
             ..Config::default()
         };
-        let current = Arc::new(stored.applied.state.register.clone());
+        let current = Committed {
+            revision: Revision(stored.applied.index),
+            register: Arc::new(stored.applied.state.register.clone()),
+        };
         let alone = stored.applied.members.voters == [id];
         let node = RawNode::new(&config, Log::new(stored), &Logger::root(Discard, o!()));
         let node = node.map_err(|error| Stopped::Corrupt(error.to_string()))?;
@@ -225,7 +228,7 @@ impl<D: Disk> Voter<D> {
 
     /// The register as far as it has applied it. It may be old: only a read is not.
     #[must_use]
-    pub const fn register(&self) -> &Arc<Register> {
+    pub const fn committed(&self) -> &Committed {
         &self.current
     }
 
@@ -312,7 +315,7 @@ impl<D: Disk> Voter<D> {
             self.settle();
         }
         for ticket in self.reads.served(self.applied().index) {
-            out(Out::Read { ticket, register: Arc::clone(&self.current) });
+            out(Out::Read { ticket, register: Arc::clone(&self.current.register) });
         }
         let (orders, reads) = (self.orders.expired(self.now), self.reads.expired(self.now));
         for ticket in orders.into_iter().chain(reads) {

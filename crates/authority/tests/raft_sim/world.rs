@@ -332,7 +332,7 @@ impl World {
                 self.send(id, to, word);
                 Ok(())
             }
-            Out::Register(_) => Ok(()),
+            Out::Committed(_) => Ok(()),
             Out::Members(_) => {
                 self.tally.changes += 1;
                 Ok(())

@@ -61,7 +61,7 @@ fn faults_are_masked_by_what_is_there_for_it() {
     let report = json(&folder, &["compare", "faults", "--json"]);
     assert_eq!(report["holds"], true);
     let rows = report["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 15);
+    assert_eq!(rows.len(), 16);
     let central = rows.iter().find(|row| row["algorithm"] == "mutex/central").unwrap();
     for column in ["bare_loss", "bare_node_1", "bare_holder"] {
         assert_eq!(central[column], "waits for ever", "{column}");

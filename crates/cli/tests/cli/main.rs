@@ -9,6 +9,7 @@ mod comparisons;
 mod costs;
 mod elections;
 mod faults;
+mod lab;
 mod traces;
 mod words;
 

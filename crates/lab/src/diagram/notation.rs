@@ -79,7 +79,8 @@ impl Notation {
 }
 
 /// An event or a command as people read it: `Granted(Some(3.2))` is `Granted(3.2)`.
-pub(super) fn brief(text: &str) -> String {
+#[must_use]
+pub fn brief(text: &str) -> String {
     let (value, rest) = Reader { rest: text }.all();
     let content = list(&value.parts(), |_, value| value.short());
     match &value {

@@ -23,6 +23,7 @@ const STOPS: [(&str, &str); 2] = [("stop", "view"), ("stop and report", "to")];
 
 pub(super) fn read(sight: Sight, nodes: usize, records: &[Record], setting: Setting) -> Picture {
     let known = || records.iter().filter(|record| names_only(nodes, record));
+    let numbered = records.iter().enumerate().filter(|(_, record)| names_only(nodes, record));
     let start = known().map(|record| record.at).min().unwrap_or(Time::ZERO);
     let end = known().map(|record| record.at).max().unwrap_or(Time::ZERO);
     let picture = Picture {
@@ -47,9 +48,11 @@ pub(super) fn read(sight: Sight, nodes: usize, records: &[Record], setting: Sett
         doing: BTreeMap::new(),
         down: BTreeMap::new(),
         still: BTreeMap::new(),
+        now: 0,
     };
     reader.members(known());
-    for record in known() {
+    for (number, record) in numbered {
+        reader.now = number;
         reader.record(record);
     }
     reader.finish()
@@ -72,8 +75,10 @@ struct Reader {
     doing: BTreeMap<NodeId, usize>,
     /// Since when nodes are down, as an index of the outages.
     down: BTreeMap<NodeId, usize>,
-    /// Who has stopped and waits for a view, since when.
-    still: BTreeMap<NodeId, Time>,
+    /// Who has stopped and waits for a view, since when and with which record.
+    still: BTreeMap<NodeId, (Time, usize)>,
+    /// The number of the record that is being read.
+    now: usize,
 }
 
 impl Reader {
@@ -97,6 +102,8 @@ impl Reader {
                 from: start,
                 until: end,
                 is_open: true,
+                begun_by: None,
+                ended_by: None,
                 text: MEMBER_FROM_START.to_string(),
                 view: None,
             });
@@ -109,7 +116,7 @@ impl Reader {
             let node = record.node;
             let told = |number: &str| step.fields.iter().find(|(name, _)| name == number);
             if STOPS.iter().any(|(name, number)| step.name == *name && told(number).is_some()) {
-                self.still.entry(node).or_insert(record.at);
+                self.still.entry(node).or_insert((record.at, self.now));
             }
             if let (true, Some((_, view))) = (step.name == INSTALL.0, told(INSTALL.1)) {
                 self.go_on(node, record.at);
@@ -125,7 +132,7 @@ impl Reader {
     }
 
     fn enter(&mut self, node: NodeId, at: Time, view: u64, members: Vec<NodeId>) {
-        let entry = Entry { view, node, at, members };
+        let entry = Entry { view, node, at, members, by: self.now };
         let is_known =
             |old: &Entry| (old.view, old.node, old.at) == (entry.view, entry.node, entry.at);
         if !self.picture.entries.iter().any(is_known) {
@@ -135,13 +142,15 @@ impl Reader {
 
     /// The node does not stand still any more.
     fn go_on(&mut self, node: NodeId, at: Time) {
-        if let Some(since) = self.still.remove(&node) {
+        if let Some((since, by)) = self.still.remove(&node) {
             self.picture.bars.push(Bar {
                 node,
                 phase: Phase::Still,
                 from: since,
                 until: at,
                 is_open: false,
+                begun_by: Some(by),
+                ended_by: Some(self.now),
                 text: "stops until the next view".to_string(),
                 view: None,
             });
@@ -151,7 +160,10 @@ impl Reader {
     fn suspect(&mut self, node: NodeId, peer: NodeId, at: Time) {
         let same = |it: &Suspicion| (it.node, it.peer, it.until) == (node, peer, None);
         if !self.picture.suspicions.iter().any(same) {
-            self.picture.suspicions.push(Suspicion { node, peer, from: at, until: None });
+            let begun_by = self.now;
+            let suspicion =
+                Suspicion { node, peer, from: at, until: None, begun_by, ended_by: None };
+            self.picture.suspicions.push(suspicion);
         }
     }
 
@@ -160,6 +172,7 @@ impl Reader {
             let is_it = suspicion.node == node && peer.is_none_or(|peer| suspicion.peer == peer);
             if is_it && suspicion.until.is_none() {
                 suspicion.until = Some(at);
+                suspicion.ended_by = Some(self.now);
             }
         }
     }
@@ -234,7 +247,9 @@ impl Reader {
                 if let Some(ViewId(view)) = seen.view {
                     self.enter(record.node, record.at, view, (self.sight.members)(event));
                 }
-                self.mark(record, Mark::Told, event, seen);
+                if !seen.hushed {
+                    self.mark(record, Mark::Told, event, seen);
+                }
             }
             Outcome::Send { id, to, kind, text } => {
                 let kind = self.kind(kind);
@@ -246,7 +261,9 @@ impl Reader {
                         to,
                         id: *id,
                         sent: Some(record.at),
+                        sent_by: Some(self.now),
                         fate: Fate::InFlight,
+                        ended_by: None,
                         kind,
                         text: text.clone(),
                         copy_of: None,
@@ -268,9 +285,11 @@ impl Reader {
             let arrow = &mut self.picture.arrows[index];
             if arrow.fate == Fate::InFlight {
                 arrow.fate = fate;
+                arrow.ended_by = Some(self.now);
                 return index;
             }
-            let copy = Arrow { fate, copy_of: original, ..arrow.clone() };
+            let ended_by = Some(self.now);
+            let copy = Arrow { fate, ended_by, copy_of: original, ..arrow.clone() };
             self.picture.arrows.push(copy);
             return next;
         }
@@ -280,7 +299,9 @@ impl Reader {
             to: record.node,
             id: parcel.id,
             sent: None,
+            sent_by: None,
             fate,
+            ended_by: Some(self.now),
             kind,
             text: parcel.text.clone(),
             copy_of: None,
@@ -312,12 +333,16 @@ impl Reader {
                 self.go_on(record.node, record.at);
                 self.trust(record.node, None, record.at);
                 self.down.insert(record.node, self.picture.outages.len());
-                let outage = Outage { node: record.node, from: record.at, until: None };
+                let begun_by = self.now;
+                let (node, from) = (record.node, record.at);
+                let outage = Outage { node, from, until: None, begun_by, ended_by: None };
                 self.picture.outages.push(outage);
             }
             Some(Change::Up) => {
                 if let Some(outage) = self.down.remove(&record.node) {
-                    self.picture.outages[outage].until = Some(record.at);
+                    let outage = &mut self.picture.outages[outage];
+                    outage.until = Some(record.at);
+                    outage.ended_by = Some(self.now);
                 }
             }
             Some(Change::Suspect(peer)) => self.suspect(record.node, peer, record.at),
@@ -335,6 +360,8 @@ impl Reader {
             from: record.at,
             until: self.picture.end,
             is_open: true,
+            begun_by: Some(self.now),
+            ended_by: None,
             text: text.to_string(),
             view,
         });
@@ -344,6 +371,7 @@ impl Reader {
         if let Some(bar) = self.doing.remove(&record.node) {
             let bar = &mut self.picture.bars[bar];
             bar.until = record.at;
+            bar.ended_by = Some(self.now);
             bar.is_open = false;
         }
     }
@@ -352,6 +380,9 @@ impl Reader {
     fn was_inside_from_the_start(&mut self, record: &Record) {
         let start = Record { at: self.picture.start, ..record.clone() };
         self.begin(&start, Phase::Inside, HOLDS_FROM_START, None);
+        if let Some(bar) = self.picture.bars.last_mut() {
+            bar.begun_by = None;
+        }
         self.end(record);
     }
 

@@ -133,6 +133,7 @@ fn words(spec: &Spec, in_steps: bool) -> String {
     faults("cut", spec.cuts.iter().map(ToString::to_string).collect());
     faults("pause", spec.pauses.iter().map(ToString::to_string).collect());
     faults("clock", spec.clocks.iter().map(ToString::to_string).collect());
+    faults("tamper", spec.tampered.iter().map(ToString::to_string).collect());
     faults("restart", spec.restarts.iter().map(ToString::to_string).collect());
     words.join(" · ")
 }

@@ -8,6 +8,9 @@ use quorate_core::trace::Outcome;
 use quorate_core::{
     End, Fact, Family, Judge, Monitor, NodeId, NodeSet, Time, VectorClock, Verdict, Violation,
 };
+use quorate_service::family::{self as service, Service};
+use quorate_service::{Deed, founding, seat};
+use quorate_sim::Faults;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -43,6 +46,8 @@ pub(crate) struct Oracles<F: Family> {
     pub(super) remember_all: bool,
     /// Are they told what happened before what?
     pub(super) follow: bool,
+    /// Whose clocks run fast or slow.
+    faults: Faults,
 }
 
 impl<F: Family> Oracles<F> {
@@ -53,7 +58,13 @@ impl<F: Family> Oracles<F> {
             claimed: None,
             remember_all: false,
             follow: false,
+            faults: Faults::default(),
         }
+    }
+
+    /// The same, where clocks run fast or slow.
+    pub(super) fn with_clocks(self, faults: Faults) -> Self {
+        Self { faults, ..self }
     }
 
     /// Only what is claimed, where something is.
@@ -73,8 +84,9 @@ impl<F: Family> Oracles<F> {
         fact: Fact<'_, F::Command, F::Event>,
         past: Option<&VectorClock>,
     ) -> Vec<Violation> {
-        let judges = self.judges.iter_mut();
-        let broken = judges.filter_map(|judge| judge.fact_after(now, at, fact, past)).collect();
+        let clocks = self.faults.clocks(now);
+        let judged = |judge: &mut Judge<_>| judge.fact_after(now, &clocks, at, fact, past);
+        let broken = self.judges.iter_mut().filter_map(judged).collect();
         self.weighed(broken)
     }
 
@@ -321,6 +333,35 @@ impl Judged for Group {
         oracles.judges.extend(orders[1..].iter().map(|order| Judge::new(monitor(*order))));
         oracles.remember_all = claimed("causal_order");
         Ok(oracles.restricted(&claims, &["integrity"]))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServiceSystem {
+    #[serde(default)]
+    claims: Option<Claims>,
+}
+
+impl Judged for Service {
+    /// Everybody hears of everybody.
+    const NODES_MAX: usize = 10_000;
+
+    fn named(event: &service::Event) -> Vec<NodeId> {
+        match event {
+            service::Event::Seat(seat::Event::Register(Deed::Admitted { by, .. })) => vec![*by],
+            service::Event::Founding(
+                founding::Event::Taken(node, _) | founding::Event::OtherList(node),
+            ) => vec![*node],
+            service::Event::Seat(_) | service::Event::Founding(_) => Vec::new(),
+        }
+    }
+
+    fn oracles(trace: &TraceFile) -> Result<Oracles<Self>, String> {
+        let system = read::<Self, ServiceSystem>(trace, |system| &system.claims)?;
+        let (setup, promise) = (service::Setup::default(), service::Promise::Anything);
+        let monitor = Self::monitor(trace.header.nodes, &setup, &promise);
+        Ok(Oracles::of(monitor).restricted(&system.claims, &[]))
     }
 }
 

@@ -47,6 +47,7 @@ mod tests {
     use quorate_algorithms::group::Delivery;
     use quorate_algorithms::mutex::Exclusion;
     use quorate_core::Monitor;
+    use quorate_service::family::Promises;
 
     use super::*;
     use crate::trace_file::TraceFile;
@@ -70,6 +71,7 @@ mod tests {
             ("election", <OneLeader as Monitor<_, _>>::PROPERTIES),
             ("detector", <Suspicions as Monitor<_, _>>::PROPERTIES),
             ("group", <Delivery as Monitor<_, _>>::PROPERTIES),
+            ("service", <Promises as Monitor<_, _>>::PROPERTIES),
         ];
         let of = |(family, names): (&str, &[&str])| {
             names.iter().map(|name| format!("{family}: {name}")).collect::<Vec<_>>()

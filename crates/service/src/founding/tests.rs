@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, DefaultHasher};
 use std::vec::Vec;
 
-use quorate_core::{Choices, Effect, Time};
+use quorate_core::{Choices, Effect, Kept, Life, Time};
 
 use super::*;
 use crate::flaw::plant;
@@ -69,7 +69,8 @@ impl System {
         let seeds = Seeds { count: COUNT, list: 1, found: true, patience: Span::UNIT };
         let kept = &self.disks[at.index()];
         let life = self.lives[at.index()];
-        self.seeds[at.index()] = Some(Founding::new(at, life, Arc::new(seeds), kept));
+        let waking = Waking { me: at, life, kept };
+        self.seeds[at.index()] = Some(Founding::boot(Arc::new(seeds), &waking));
         self.step(at, Founding::on_start);
     }
 

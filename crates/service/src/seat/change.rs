@@ -82,25 +82,29 @@ impl Seat {
             let place = later.boot == former.boot && later.lock_file == former.lock_file;
             place && (other || flaw!(RejoinIsEvidence))
         };
-        let mut later = register.members().filter(|(other, _)| *other > life);
-        let followed = later.any(|(_, other)| follows(&other.process, &member.process));
-        let evident = self.exited.contains(&member.process.start()) || followed;
-        let evident = (self.config.evidence && evident) || self.is_refused(register, life, member);
-        evident && !member.hosts
+        let followed = || {
+            let mut later = register.members_after(life);
+            later.any(|(_, other)| follows(&other.process, &member.process))
+        };
+        let exited = || self.exited.contains(&member.process.start());
+        let evident = || self.config.evidence && (exited() || followed());
+        !member.hosts && (evident() || self.is_refused(register, life, member))
     }
 
     /// Do at least two, and most of the other members, say that its place has refused connections since
     /// its last beat? One alone may be behind a firewall that says so.
     fn is_refused(&self, register: &Register, life: Life, member: &Member) -> bool {
+        if !self.config.trust_refusal {
+            return false;
+        }
         let others = register.view().iter().filter(|other| **other != life);
-        let others: Vec<&Member> = others.filter_map(|other| register.member(*other)).collect();
-        let says = |other: &&&Member| other.refused.get(&life) == Some(&member.beat);
-        let count = others.iter().filter(says).count();
-        let enough = match flaw!(RefusalTrustedAlone) {
+        let others = others.filter_map(|other| register.member(*other));
+        let says = |other: &&Member| other.refused.get(&life) == Some(&member.beat);
+        let count = others.clone().filter(says).count();
+        match flaw!(RefusalTrustedAlone) {
             true => count >= 1,
-            false => count >= 2 && 2 * count > others.len(),
-        };
-        self.config.trust_refusal && enough
+            false => count >= 2 && 2 * count > others.count(),
+        }
     }
 
     /// Why a life may be missing from the next view, if it may.
@@ -164,6 +168,7 @@ impl Seat {
             let others = staying.iter().chain(&newcomers);
             let reached = others.clone().all(|other| !register.are_apart(life, *other));
             let in_time = staying.is_empty() || self.has_paused(now, register, life, member);
+            let in_time = in_time && (staying.is_empty() || !flaw!(NobodyComesIn));
             if waits && heard && reached && in_time {
                 newcomers.push(life);
             }
@@ -234,7 +239,8 @@ impl Seat {
                 self.stop(cx);
             }
         }
-        if change.phase == Phase::Stopping && change.owing.is_empty() {
+        let patient = !flaw!(PassOverWhoOwes) || since(change.since, now) < self.tick().times(2);
+        if change.phase == Phase::Stopping && (change.owing.is_empty() || !patient) {
             change.phase = Phase::Deciding;
         }
         self.put_again(cx, mine, epoch, &change);
@@ -309,7 +315,9 @@ impl Seat {
         if self.view != Some(epoch) || self.life().is_none() {
             return cx.trace("stale", &[("epoch", epoch.0)]);
         }
-        self.stop(cx);
+        if !flaw!(FlushAndGoOn) {
+            self.stop(cx);
+        }
         cx.send(from, Msg::FlushOk { epoch, change });
     }
 
@@ -317,6 +325,7 @@ impl Seat {
     fn stop(&mut self, cx: &mut Ctx<'_, Party>) {
         if let (None, Some(epoch)) = (self.stopped, self.view) {
             self.stopped = Some(cx.now());
+            cx.trace("stop", &[("view", epoch.0)]);
             cx.emit(Event::Stopped(epoch));
         }
     }
@@ -334,8 +343,7 @@ impl Seat {
         }
         let stopping = |change: &&mut Change| change.phase == Phase::Stopping && change.id == id;
         let Some(change) = self.change.as_mut().filter(stopping) else { return };
-        let names = &self.config.names;
-        let name = names.get(from.index());
+        let name = self.names.get(from.index());
         let by = |life: &Life| register.member(*life).map(|member| &member.name) == name;
         change.owing.retain(|life| !by(life));
         if change.owing.is_empty() {
@@ -353,6 +361,6 @@ impl Seat {
     /// The node of a life, if it is another one than this.
     pub(super) fn node_of(&self, life: Life) -> Option<NodeId> {
         let name = &self.known.register.member(life)?.name;
-        self.config.node(name).filter(|node| *node != self.me)
+        self.node(name).filter(|node| *node != self.me)
     }
 }

@@ -4,8 +4,10 @@ use alloc::sync::Arc;
 
 use quorate_core::{Ctx, Kept, NodeId, NodeSet, Sole};
 
-use super::words::{Committed, Event, Msg, Revision};
+use super::words::{Event, Msg};
 use super::{Party, Record};
+use crate::committed::{Committed, Revision};
+use crate::deed::Deed;
 use crate::register::{Answer, Order, Register};
 
 /// The register at a node of its own, which keeps it on its disk before it answers.
@@ -35,8 +37,6 @@ impl Keeper {
         let mut register = Register::clone(&before.register);
         let answer = register.apply(order);
         let news = register != *before.register;
-        let epoch = register.epoch();
-        let decided = epoch != before.register.epoch();
         // Beats alone are no news: everybody sees them with the answers to its own renewals.
         let renewed = matches!(answer, Answer::Renewed(_));
         let quiet = renewed && !register.says_other_than(&before.register);
@@ -50,10 +50,8 @@ impl Keeper {
             if !flaw!(AnswerBeforeDisk) {
                 cx.persist(Sole(Record(self.committed.clone())));
             }
-        }
-        if decided {
-            let members = self.committed.register.view().into();
-            cx.emit(Event::Decided { epoch, members });
+            let tell = |deed| cx.emit(Event::Register(deed));
+            Deed::tell(order, from, &answer, &self.committed.register, tell);
         }
         cx.send(from, Msg::Answer { number, answer, after: self.committed.clone() });
         if news && !quiet {

@@ -34,7 +34,7 @@ impl Seat {
     pub(super) fn unreachable(&self, now: Time) -> BTreeSet<Life> {
         let patience = beat(self.length());
         let silent = self.heard.iter().filter(|(_, heard)| since(**heard, now) > patience);
-        let silent = silent.map(|(life, _)| *life);
+        let silent = silent.map(|(life, _)| *life).chain(self.severed.iter().copied());
         silent.filter(|life| self.node_of(*life).is_some()).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Admission, renewal, the lease, and the end of a life.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,8 +9,9 @@ use alloc::vec::Vec;
 use quorate_core::{Ctx, Life, NodeId, Refusal, Span, Time};
 
 use super::change::Change;
-use super::words::{Command, Committed, Event, Msg, Revision, Timer};
-use super::{Config, Party, start_of};
+use super::words::{Command, Event, Msg, Timer};
+use super::{Config, Identity, Party};
+use crate::committed::{Committed, Revision};
 use crate::lease::{self, Lease, since};
 use crate::register::{
     Answer, Beat, Epoch, Nonce, Order, Process, Register, Renewal, Renewed, Settings, Standing,
@@ -22,14 +23,17 @@ use crate::register::{
 pub struct Seat {
     pub(super) me: NodeId,
     pub(super) config: Arc<Config>,
-    /// The start of the process, in its node's count.
-    started: Life,
+    identity: Arc<Identity>,
+    /// The names of members, by the number of their node.
+    pub(super) names: Vec<String>,
     /// How often it has asked for a life.
     attempts: u32,
     pub(super) stage: Stage,
     /// The register, as it is known here.
     pub(super) known: Committed,
     lease: Lease,
+    /// When it renewed last.
+    renewed: Time,
     /// The view under which it presides.
     presides: Option<Epoch>,
     /// The view that it sits in.
@@ -48,6 +52,8 @@ pub struct Seat {
     pub(super) exited: BTreeSet<Start>,
     /// Whose place refuses connections.
     pub(super) refused: BTreeMap<Life, Refused>,
+    /// Whom it cannot go on with, though it may be heard: a gap is in what was said.
+    pub(super) severed: BTreeSet<Life>,
     /// Whom it said last that it does not reach.
     unreachable: BTreeSet<Life>,
     /// The change that it leads.
@@ -85,16 +91,18 @@ pub(super) enum Stage {
 }
 
 impl Seat {
-    pub(super) fn new(me: NodeId, started: Life, config: Arc<Config>) -> Self {
+    pub(super) fn new(me: NodeId, identity: Identity, config: Arc<Config>) -> Self {
         let register = Arc::new(Register::founded(0, Settings { lease: config.settings.lease }));
         Self {
             me,
+            names: config.names.to_vec(),
             config,
-            started,
+            identity: Arc::new(identity),
             attempts: 0,
             stage: Stage::Outside,
             known: Committed { revision: Revision(0), register },
             lease: Lease::default(),
+            renewed: Time::ZERO,
             presides: None,
             view: None,
             stopped: None,
@@ -104,6 +112,7 @@ impl Seat {
             broken: BTreeMap::new(),
             exited: BTreeSet::new(),
             refused: BTreeMap::new(),
+            severed: BTreeSet::new(),
             unreachable: BTreeSet::new(),
             change: None,
             changes: 0,
@@ -113,6 +122,11 @@ impl Seat {
 
     pub(super) fn on_start(&mut self, cx: &mut Ctx<'_, Party>) {
         self.ask(cx);
+        self.tick_later(cx);
+    }
+
+    /// It comes up, and is told later to be a member.
+    pub(super) fn on_start_outside(&self, cx: &mut Ctx<'_, Party>) {
         self.tick_later(cx);
     }
 
@@ -138,6 +152,11 @@ impl Seat {
                 self.refused.insert(life, Refused::Since(self.lease.next()));
                 self.renew(cx);
             }
+            Command::Severed(life) => {
+                self.severed.insert(life);
+                self.renew(cx);
+            }
+            Command::Renew => self.renew(cx),
             Command::Set(settings) => self.order(cx, Order::Set(settings)),
         }
         Ok(())
@@ -215,19 +234,78 @@ impl Seat {
     /// How often a life of this name was doomed, as far as is known here.
     #[must_use]
     pub fn strikes(&self) -> u32 {
-        self.known.register.strikes(&self.config.names[self.me.index()])
+        self.known.register.strikes(&self.identity.name)
+    }
+
+    /// Orders that these get no more beats, who owe the others something and do not say it.
+    pub(super) fn bar(&self, cx: &mut Ctx<'_, Party>, lives: BTreeSet<Life>) {
+        cx.trace("bar who owes an answer", &[("lives", lives.len() as u64)]);
+        self.order(cx, Order::Bar { after: self.known.register.epoch(), lives });
     }
 
     /// The lease that is given now.
-    pub(super) fn length(&self) -> Span {
+    #[must_use]
+    pub fn length(&self) -> Span {
         self.known.register.settings().lease
     }
 
     /// The life that it lives.
-    pub(super) const fn life(&self) -> Option<Life> {
+    #[must_use]
+    pub const fn life(&self) -> Option<Life> {
         match self.stage {
             Stage::Living(life) => Some(life),
             _ => None,
+        }
+    }
+
+    /// The register, as it is known here.
+    #[must_use]
+    pub const fn known(&self) -> &Committed {
+        &self.known
+    }
+
+    /// The view that it sits in, and whether it still grants anything there.
+    #[must_use]
+    pub fn sits(&self) -> Option<(Epoch, bool)> {
+        self.view.map(|epoch| (epoch, self.stopped.is_none()))
+    }
+
+    /// Did it ever have a lease in this life?
+    #[must_use]
+    pub const fn was_seated(&self) -> bool {
+        self.lease.was_granted()
+    }
+
+    /// Until when it may act, by its own clock, if it may.
+    #[must_use]
+    pub fn until(&self, now: Time) -> Option<Time> {
+        self.lease.until(now)
+    }
+
+    /// The node of the member of this name.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        self.names.iter().position(|known| known == name).map(NodeId::at)
+    }
+
+    /// The name of the member at this node.
+    #[must_use]
+    pub fn name(&self, node: NodeId) -> Option<&str> {
+        self.names.get(node.index()).map(String::as_str)
+    }
+
+    /// Gives a node to every name of the register. Those of names that are gone are used again.
+    fn name_nodes(&mut self, register: &Register) {
+        for (_, member) in register.members() {
+            if self.names.contains(&member.name) {
+                continue;
+            }
+            let there = |name: &String| register.members().any(|(_, it)| it.name == *name);
+            let mut free = self.names.iter().enumerate().skip(self.config.names.len());
+            match free.find(|(_, name)| !there(name)).map(|(place, _)| place) {
+                Some(place) => self.names[place].clone_from(&member.name),
+                None => self.names.push(member.name.clone()),
+            }
         }
     }
 
@@ -239,8 +317,7 @@ impl Seat {
 
     fn ask(&mut self, cx: &mut Ctx<'_, Party>) {
         self.attempts += 1;
-        let (node, start) = (u128::from(self.me.number()), u128::from(self.started.0));
-        let nonce = node << 96 | start << 32 | u128::from(self.attempts);
+        let nonce = self.identity.nonce | u128::from(self.attempts);
         cx.trace("ask for a life", &[("attempt", self.attempts.into())]);
         self.lease = Lease::default();
         self.stage = Stage::Asking(Nonce(nonce));
@@ -248,17 +325,11 @@ impl Seat {
     }
 
     fn put(&self, cx: &mut Ctx<'_, Party>, nonce: Nonce) {
-        let name = self.config.names[self.me.index()].clone();
-        let Start { boot, pid_namespace, pid, started } = start_of(self.me, self.started);
-        let process = Process {
-            nonce,
-            boot,
-            pid_namespace,
-            pid,
-            started,
-            lock_file: (1, self.me.number().into()),
-            address: format!("{}", self.me),
-        };
+        let Identity { name, start, lock_file, address, .. } = &*self.identity;
+        let Start { boot, pid_namespace, pid, started } = *start;
+        let (lock_file, address) = (*lock_file, address.clone());
+        let process = Process { nonce, boot, pid_namespace, pid, started, lock_file, address };
+        let name = name.clone();
         let order = Order::Admit { name, process }.into();
         cx.send(self.config.authority, Msg::Order { number: asked_as(nonce), order });
     }
@@ -274,6 +345,7 @@ impl Seat {
             (Answer::Life(life), Stage::Asking(nonce)) if number == asked_as(nonce) => {
                 cx.trace("live", &[("life", life.0)]);
                 self.stage = Stage::Living(life);
+                cx.emit(Event::Lives(life));
                 self.learn(cx, after);
                 return self.renew(cx);
             }
@@ -297,6 +369,7 @@ impl Seat {
         let (now, wanted) = (cx.now(), self.length());
         let relied_on = self.lease.relied_on(now);
         let number = self.lease.begin(now, wanted);
+        self.renewed = now;
         let unreachable = self.unreachable(now);
         self.unreachable.clone_from(&unreachable);
         let refused = self.refused.iter().filter_map(|(life, refused)| match refused {
@@ -306,8 +379,21 @@ impl Seat {
         let refused = refused.collect();
         let renewal = Renewal { life, number, wanted, relied_on, unreachable, refused };
         self.order(cx, Order::Renew(vec![renewal]));
+        self.renew_later(cx);
+    }
+
+    fn renew_later(&self, cx: &mut Ctx<'_, Party>) {
         let pause = lease::beat(self.length());
         cx.set_timer(Timer::Renew, pause..pause);
+    }
+
+    /// Renews when the most senior member does, whose beat was just seen: what arrives together is written
+    /// to disk at once. It puts a renewal off by no more than the time between two.
+    fn keep_step(&self, cx: &mut Ctx<'_, Party>) {
+        let pause = lease::beat(self.length());
+        if since(self.renewed, cx.now()) <= pause {
+            self.renew_later(cx);
+        }
     }
 
     fn on_renewed(&mut self, cx: &mut Ctx<'_, Party>, renewed: &[(Life, u64, Renewed)]) {
@@ -355,10 +441,9 @@ impl Seat {
         let Some(until) = self.lease.until(now) else { return };
         let left = since(now, until);
         cx.set_timer(Timer::Expire, left..left);
-        match self.presides {
-            Some(_) => cx.emit(Event::Until(until)),
-            None => self.preside(cx),
-        }
+        self.keep_step(cx);
+        cx.emit(Event::Until(until));
+        self.preside(cx);
     }
 
     /// Before anything else: what has run out?
@@ -437,20 +522,24 @@ impl Seat {
         let fresh = committed.register.epoch() != self.known.register.epoch();
         self.known = committed;
         let register = Arc::clone(&self.known.register);
+        self.name_nodes(&register);
         let there = |life: &Life| register.member(*life).is_some();
         self.seen.retain(|life, _| there(life));
         self.heard.retain(|life, _| there(life));
         self.refused.retain(|life, _| there(life));
+        self.severed.retain(there);
         self.here.retain(|(life, standing), _| {
             register.member(*life).is_some_and(|member| member.standing == *standing)
         });
         let first = if flaw!(SilenceFromBeforeTheStart) { Time::ZERO } else { now };
+        let mut in_step = false;
         for (life, member) in register.members() {
             self.heard.entry(life).or_insert(now);
             self.here.entry((life, member.standing)).or_insert(now);
             let (beat, when) = self.seen.entry(life).or_insert((member.beat, first));
             if *beat != member.beat {
                 (*beat, *when) = (member.beat, now);
+                in_step |= register.view().first() == Some(&life);
             }
         }
         if fresh {
@@ -466,6 +555,9 @@ impl Seat {
         if !register.goes_on(mine) {
             return self.end(cx, mine);
         }
+        if in_step {
+            self.keep_step(cx);
+        }
         if register.view().contains(&mine) && self.view != Some(register.epoch()) {
             self.install(cx, mine, &register);
         }
@@ -474,7 +566,7 @@ impl Seat {
 
     fn install(&mut self, cx: &mut Ctx<'_, Party>, life: Life, register: &Register) {
         let (epoch, members) = (register.epoch(), Vec::from(register.view()));
-        cx.trace("install", &[("epoch", epoch.0), ("members", members.len() as u64)]);
+        cx.trace("install", &[("view", epoch.0), ("members", members.len() as u64)]);
         self.view = Some(epoch);
         self.stopped = None;
         cx.emit(Event::Installed { epoch, life, members });
@@ -484,14 +576,18 @@ impl Seat {
     /// Presides, if this is the most senior member and its lease allows it.
     fn preside(&mut self, cx: &mut Ctx<'_, Party>) {
         let register = &self.known.register;
-        let first = register.view().first().copied();
+        let mut first = register.view().first().copied();
+        if flaw!(PresideForTheSilent) {
+            let unreachable = self.unreachable(cx.now());
+            first = register.view().iter().copied().find(|life| !unreachable.contains(life));
+        }
         let current = self.view == Some(register.epoch()) && self.stopped.is_none();
-        if self.presides.is_some() || !current || first != self.life() {
+        let epoch = register.epoch();
+        if self.presides == Some(epoch) || !current || first != self.life() {
             return;
         }
         let Some(until) = self.lease.until(cx.now()) else { return };
-        let epoch = register.epoch();
-        cx.trace("preside", &[("epoch", epoch.0)]);
+        cx.trace("preside", &[("view", epoch.0)]);
         self.presides = Some(epoch);
         cx.emit(Event::Presides { epoch, until });
     }

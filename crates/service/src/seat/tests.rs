@@ -1,8 +1,7 @@
 //! Seats under random faults, judged by what they promise; and the mistakes that the judge must find.
 
-mod judge;
 mod scenes;
-mod schedule;
+pub(crate) mod schedule;
 
 use std::string::String;
 use std::vec::Vec;
@@ -11,7 +10,11 @@ use crate::flaw::plant;
 use schedule::Schedule;
 
 /// Runs schedules on all cores, each with what is planted; the first that breaks something.
-fn first_broken(seeds: core::ops::Range<u64>, flaw: Option<&'static str>) -> Option<(u64, String)> {
+pub(crate) fn first_broken(
+    seeds: core::ops::Range<u64>,
+    flaw: Option<&'static str>,
+    run: impl Fn(u64) -> Option<String> + Sync,
+) -> Option<(u64, String)> {
     use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
     let (next, found) = (AtomicU64::new(seeds.start), AtomicU64::new(u64::MAX));
     let work = || {
@@ -20,7 +23,7 @@ fn first_broken(seeds: core::ops::Range<u64>, flaw: Option<&'static str>) -> Opt
             if seed >= seeds.end || seed > found.load(Relaxed) {
                 return None;
             }
-            let run = || Schedule::drawn(seed).run(None);
+            let run = || run(seed);
             // A mistake has to be seen for what it is, not for its being in the way.
             let unsafely = |text: &String| flaw.is_none() || !text.starts_with("liveness");
             let broken = flaw.map_or_else(run, |flaw| plant(flaw, run)).filter(unsafely);
@@ -38,16 +41,20 @@ fn first_broken(seeds: core::ops::Range<u64>, flaw: Option<&'static str>) -> Opt
 }
 
 /// The seeds that `SEED` says, such as 5 or 0..1000000, or so many.
-fn seeds(count: u64) -> core::ops::Range<u64> {
+pub(crate) fn seeds(count: u64) -> core::ops::Range<u64> {
     let Ok(text) = std::env::var("SEED") else { return 0..count };
     let (first, end) = text.split_once("..").unwrap_or((&text, ""));
     let first: u64 = first.parse().expect("SEED is a number or a range");
     first..end.parse().unwrap_or(first + 1)
 }
 
+fn run(seed: u64) -> Option<String> {
+    Schedule::drawn(seed).run(None)
+}
+
 #[test]
 fn twenty_thousand_schedules_break_nothing() {
-    if let Some((seed, text)) = first_broken(seeds(20_000), None) {
+    if let Some((seed, text)) = first_broken(seeds(20_000), None, run) {
         let schedule = Schedule::drawn(seed);
         std::println!("{schedule:#?}");
         schedule.run(Some(&mut |record| std::println!("{record}")));
@@ -59,7 +66,7 @@ macro_rules! found {
     ($($test:ident: $flaw:literal;)+) => {$(
         #[test]
         fn $test() {
-            let found = first_broken(0..20_000, Some($flaw));
+            let found = first_broken(0..20_000, Some($flaw), run);
             let (seed, text) = found.expect("the judge finds it");
             std::println!("{}: schedule {seed}: {text}", $flaw);
         }
@@ -79,4 +86,8 @@ found! {
     one_lease_for_all_lives_is_found: "OneLeaseForAllLives";
     the_lease_of_another_beat_is_found: "LeaseOfAnotherBeat";
     an_answer_to_another_renewal_is_found: "AnyAnswer";
+    a_life_given_by_name_is_found: "AdmitByName";
+    a_flush_that_stops_nobody_is_found: "FlushAndGoOn";
+    a_view_without_all_answers_is_found: "PassOverWhoOwes";
+    who_presides_for_another_is_found: "PresideForTheSilent";
 }

@@ -1,29 +1,17 @@
 //! What seats, the register and their users say to each other.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use quorate_core::{Life, Message, Time};
 
-use crate::register::{Answer, Epoch, Order, ProposalId, Register, Settings, Start};
-
-/// How often the register has changed: a larger number is a later state.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Revision(pub u64);
-
-/// A state of the register, as committed.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Committed {
-    /// Which.
-    pub revision: Revision,
-    /// What it is.
-    pub register: Arc<Register>,
-}
+use crate::committed::Committed;
+use crate::deed::Deed;
+use crate::register::{Answer, Epoch, Order, ProposalId, Settings, Start};
 
 /// What seats send each other, and to and from the authority.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Msg {
     /// To the authority: do this.
     Order {
@@ -73,13 +61,28 @@ pub enum Msg {
     },
 }
 
-/// The kinds of messages.
-pub const KINDS: &[&str] = &["ORDER", "ANSWER", "CHANGED", "PING", "PONG", "FLUSH", "FLUSH-OK"];
+/// The kinds of messages: orders to the register each have their own.
+pub const KINDS: &[&str] = &[
+    "ADMIT", "RENEW", "BAR", "DOOM", "LEAVE", "HOST", "DECIDE", "FORGIVE", "SET", "VOTER", "SPACE",
+    "ANSWER", "CHANGED", "PING", "PONG", "FLUSH", "FLUSH-OK",
+];
 
 impl Message for Msg {
     fn kind(&self) -> &'static str {
         match self {
-            Self::Order { .. } => "ORDER",
+            Self::Order { order, .. } => match **order {
+                Order::Admit { .. } => "ADMIT",
+                Order::Renew(_) => "RENEW",
+                Order::Bar { .. } => "BAR",
+                Order::Doom { .. } => "DOOM",
+                Order::Leave(_) => "LEAVE",
+                Order::Host(..) => "HOST",
+                Order::Decide { .. } => "DECIDE",
+                Order::Forgive(_) => "FORGIVE",
+                Order::Set(_) => "SET",
+                Order::Voter { .. } => "VOTER",
+                Order::Space { .. } => "SPACE",
+            },
             Self::Answer { .. } => "ANSWER",
             Self::Changed(_) => "CHANGED",
             Self::Ping { .. } => "PING",
@@ -91,7 +94,7 @@ impl Message for Msg {
 }
 
 /// What a process is told from outside.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Command {
     /// Be a member.
     Join,
@@ -101,13 +104,19 @@ pub enum Command {
     Exited(Start),
     /// A session with this life broke without a word, and its place has refused two connections since.
     Refused(Life),
+    /// Something that was said to this life, or by it, will never arrive: the link is broken for good.
+    Severed(Life),
+    /// Renew now.
+    Renew,
     /// Let all go by this from now on.
     Set(Settings),
 }
 
 /// What a process is told by its seat.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Event {
+    /// It was given this life, and waits for a seat.
+    Lives(Life),
     /// This life sits in a view.
     Installed {
         /// The view.
@@ -120,14 +129,14 @@ pub enum Event {
     /// Nothing more is granted in this view.
     Stopped(Epoch),
     /// It presides over the view: it is the most senior one, and may act as such until then, by its own
-    /// clock.
+    /// clock. Said of each view, also if it presided over the last one.
     Presides {
         /// The view.
         epoch: Epoch,
         /// Until when.
         until: Time,
     },
-    /// It may go on presiding until then.
+    /// Its lease lasts until then, by its own clock: whatever it holds, it may hold so long.
     Until(Time),
     /// It presides no more: its lease has run out, or its life is over. What it began may go on until
     /// the time that it was told last.
@@ -136,13 +145,8 @@ pub enum Event {
     Out(Life),
     /// It is a member no more, as it wished.
     Left,
-    /// Said where the register is: this view was decided.
-    Decided {
-        /// The view.
-        epoch: Epoch,
-        /// Who is in it, the most senior first.
-        members: Vec<Life>,
-    },
+    /// Said where the register is: this was done.
+    Register(Deed),
 }
 
 /// The timers of a seat.

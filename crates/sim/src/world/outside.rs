@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::causes::Causes;
 use crate::network::Gap;
 use crate::queue::Queue;
-use crate::{Draw, Faults, Network, Tally, stream};
+use crate::{Draw, Faults, Network, Tally, Tampered, Tampering, stream};
 
 /// Something on the agenda. Where no field is smaller than four bytes, moving a message takes few
 /// instructions; hence two events for the two words of a failure detector.
@@ -141,7 +141,8 @@ impl<'a, P: Protocol> Outside<'a, P> {
         seed: u64,
     ) -> Self {
         let count = system.count();
-        let varies = network.latency.varies() || network.reorder > 0.0 || !network.slow.is_empty();
+        let single = !network.slow.is_empty() || !network.tampered.is_empty();
+        let varies = network.latency.varies() || network.reorder > 0.0 || single;
         let ordered = network.fifo && varies;
         let links = if ordered { system.topology().links() } else { 0 };
         Self {
@@ -276,8 +277,13 @@ impl<'a, P: Protocol> Outside<'a, P> {
         let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss_on(from, to));
         let twice = !lost && self.chances.chance(self.network.duplicate);
         let held_up = self.chances.chance(self.network.reorder);
+        let tampering = self.tampering(id, to);
+        let lost = lost || tampering == Some(Tampering::Lose);
         let usual = self.network.latency.draw(&mut self.latencies, from, to);
         let mut at = self.begins + self.slow(from, to).unwrap_or(usual);
+        if let Some(Tampering::Delay(span)) = tampering {
+            at += span;
+        }
         if self.network.shared_medium {
             self.medium_busy_until = self.medium_busy_until.max(at);
         }
@@ -293,12 +299,30 @@ impl<'a, P: Protocol> Outside<'a, P> {
             debug_assert!(self.topology.link(from, to).is_some(), "no link from {from} to {to}");
         }
         if twice {
-            self.counts.duplicated += 1;
             let again = at + self.network.latency.draw(&mut self.latencies, from, to);
+            // Drawn in any case: whoever tampers with this message shifts nothing else.
+            if !lost {
+                self.counts.duplicated += 1;
+                let msg = msg.clone();
+                self.schedule(again, Event::Deliver { from, to, id, lost: false, msg });
+            }
+        }
+        if let (Some(Tampering::Repeat(after)), false) = (tampering, lost) {
+            self.counts.duplicated += 1;
             let msg = msg.clone();
-            self.schedule(again, Event::Deliver { from, to, id, lost: false, msg });
+            self.schedule(at + after, Event::Deliver { from, to, id, lost: false, msg });
         }
         self.schedule(at, Event::Deliver { from, to, id, lost, msg });
+    }
+
+    /// What is done to the message that is part of this sending, if somebody interferes with it.
+    fn tampering(&self, id: u32, to: NodeId) -> Option<Tampering> {
+        let mut all = self.network.tampered.iter();
+        let it = |it: &&Tampered| {
+            let is_it = it.id == u64::from(id) || (it.and_on && it.id < u64::from(id));
+            (it.from, it.to) == (self.me, to) && is_it
+        };
+        all.find(it).map(|it| it.how)
     }
 
     /// Puts a letter on its way, behind all messages on the same link where links keep the order.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::raft::Ready;
 use ::raft::eraftpb::{self, EntryType};
-use quorate_service::{Answer, Order};
+use quorate_service::{Answer, Committed, Order, Revision};
 
 use super::super::disk::{Disk, Hard, Point, Write};
 use super::super::state::{Applied, OrderId};
@@ -128,10 +128,11 @@ impl<D: Disk> Voter<D> {
 
     /// The register first, so that who is answered finds what was done in it.
     fn publish(&mut self, answers: Vec<(u64, Answer)>, lost: Vec<u64>, out: &mut dyn FnMut(Out)) {
-        let register = &self.node.store().applied.state.register;
-        if *register != *self.current {
-            self.current = Arc::new(register.clone());
-            out(Out::Register(Arc::clone(&self.current)));
+        let applied = &self.node.store().applied;
+        if applied.state.register != *self.current.register {
+            let register = Arc::new(applied.state.register.clone());
+            self.current = Committed { revision: Revision(applied.index), register };
+            out(Out::Committed(self.current.clone()));
         }
         for (ticket, answer) in answers {
             out(Out::Answer { ticket, answer });

@@ -35,7 +35,7 @@ impl World {
         match order {
             Some(order) => voter.order(ticket, order),
             None if self.flaw == Flaw::LeaderReadsAlone && voter.leads() => {
-                let register = voter.register().clone();
+                let register = voter.committed().register.clone();
                 return self.out(id, Out::Read { ticket, register });
             }
             None => voter.read(ticket),

@@ -2,11 +2,11 @@
 
 use std::vec::Vec;
 
-use quorate_core::{Life, NodeId, Span, Time};
+use quorate_core::{Life, NodeId, NodeSet, Span, Time};
 use quorate_sim::{Crash, Cut, Recovery};
 
 use super::schedule::Schedule;
-use crate::seat::Command;
+use crate::family::{Command, Wish};
 
 fn at(units: u64) -> Time {
     Time::ZERO + Span::units(units)
@@ -22,7 +22,7 @@ fn between(schedule: &Schedule, from: u64, until: u64) -> (Vec<usize>, f64) {
 
 #[test]
 fn nothing_happens_where_nothing_happens() {
-    assert_eq!(between(&Schedule::quiet(), 100, 3_000).0, []);
+    assert!(between(&Schedule::quiet(), 100, 3_000).0.is_empty());
 }
 
 /// Two members do not reach each other, and both reach the third: one goes, within two leases and a
@@ -51,7 +51,7 @@ fn a_death_is_seen_by_evidence_or_by_silence() {
         let mut schedule = Schedule::quiet();
         let node = NodeId::new(victim).unwrap();
         schedule.faults.crashes.push(Crash { node, at: at(500) });
-        schedule.users.witnesses = witnesses;
+        schedule.users.witnesses = NodeSet::first(witnesses);
         let (views, after) = between(&schedule, 500, 2_000);
         assert_eq!(views, [2], "{victim}");
         match witnesses {
@@ -87,7 +87,8 @@ fn two_refusals_are_evidence_where_they_are_trusted() {
         }
         // Lives are handed out from 1 on, in the order in which their requests arrive.
         for reporter in reporters {
-            schedule.users.plans[*reporter].push((505, Command::Refused(Life(2))));
+            let refused = Wish::Give(Command::Refused(Life(2)));
+            schedule.users.plans[*reporter].push((Span::units(505), refused));
         }
         let (views, after) = between(&schedule, 500, 600);
         !views.is_empty() && after <= 20.0

@@ -1,101 +1,49 @@
 //! Random schedules: who crashes, stands still, is cut off, leaves and comes, and whose clock is off.
 
-use std::collections::BTreeSet;
-use std::string::String;
-use std::sync::Arc;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
 use quorate_core::trace::Record;
-use quorate_core::{Life, NodeId, Own, Span, Time, Topology, Wait, Workload};
+use quorate_core::{Fact, Life, NodeId, NodeSet, Scene, Span, Time, Topology};
 use quorate_sim::{
-    ClockRate, Crash, Cut, Draw, Faults, Network, Partition, Pause, Recovery, World,
+    ClockRate, Crash, Cut, Draw, Faults, Network, Observer, Partition, Pause, Recovery, World,
 };
 
-use super::judge::Judge;
-use crate::register::Settings;
-use crate::seat::{Command, Config, Event, KINDS, Party, start_of};
+use crate::deed::Deed;
+pub(crate) use crate::family::Seats as Users;
+use crate::family::{self, Command, Event, SeatNode, Setup, Wish};
+use crate::seat;
 
-const LEASE: Span = Span::units(100);
+/// After the last fault a run goes on for so many units at least: a lease of 250 runs down, and what
+/// was kept back comes out.
+const CALM_MIN: u64 = 400;
 
-/// For so many units after the last fault a run goes on.
-const CALM: u64 = 1_600;
+/// After so many units all must have been seated at least once.
+pub(crate) const CALM: u64 = 1_600;
+
+pub(crate) const LEASE: Span = Span::units(100);
 
 /// What happens to a cluster. Times are in units; a lease is 100 at first.
 #[derive(Clone, Debug)]
-pub(super) struct Schedule {
-    pub(super) members: usize,
-    pub(super) seed: u64,
-    pub(super) evidence: bool,
-    pub(super) trust_refusal: bool,
-    pub(super) network: Network,
-    pub(super) faults: Faults,
-    pub(super) users: Users,
+pub(crate) struct Schedule {
+    pub(crate) members: usize,
+    pub(crate) seed: u64,
+    pub(crate) evidence: bool,
+    pub(crate) trust_refusal: bool,
+    pub(crate) network: Network,
+    pub(crate) faults: Faults,
+    pub(crate) users: Users,
     /// When all faults are over.
-    pub(super) healed: u64,
-}
-
-/// What users do, and whom they tell of the end of a process.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Users {
-    pub(super) plans: Vec<Vec<(u64, Command)>>,
-    done: Vec<usize>,
-    /// Of each node, the life that it is in.
-    lives: Vec<Life>,
-    /// What the kernel has to tell each node.
-    reports: Vec<Vec<Command>>,
-    /// Who tells: the kernel of nodes with this number or a smaller one.
-    pub(super) witnesses: usize,
-}
-
-impl Workload<Command, Event> for Users {
-    fn next(&self, node: NodeId) -> Option<(Command, Wait)> {
-        let plan = self.plans.get(node.index())?;
-        if let Some(report) = self.reports[node.index()].first() {
-            return Some((report.clone(), Wait::For(Span::units(1))));
-        }
-        let (at, command) = plan.get(self.done[node.index()])?;
-        Some((command.clone(), Wait::Until(Span::units(*at))))
-    }
-
-    fn gave(&mut self, node: NodeId, command: &Command) -> Option<NodeId> {
-        if matches!(command, Command::Exited(_)) {
-            self.reports[node.index()].remove(0);
-        } else {
-            self.done[node.index()] += 1;
-        }
-        None
-    }
-
-    fn told(&mut self, _: NodeId, _: &Event) -> Option<NodeId> {
-        None
-    }
-
-    fn crashed(&mut self, node: NodeId) -> Option<NodeId> {
-        if node.index() >= self.plans.len() {
-            return None;
-        }
-        self.reports[node.index()].clear();
-        let exited = Command::Exited(start_of(node, self.lives[node.index()]));
-        let witnesses = NodeId::first(self.witnesses).filter(|witness| *witness != node);
-        witnesses.clone().for_each(|it| self.reports[it.index()].push(exited.clone()));
-        witnesses.into_iter().next()
-    }
-
-    fn recovered(&mut self, node: NodeId) -> Option<NodeId> {
-        if node.index() >= self.plans.len() {
-            return None;
-        }
-        let life = &mut self.lives[node.index()];
-        *life = life.next();
-        Some(node)
-    }
+    pub(crate) healed: u64,
+    /// Does a run end as soon as all is well, or is it looked at for longer?
+    pub(crate) early: bool,
 }
 
 /// Draws what happens to a cluster of so many members until all is healed.
-struct Dice {
-    draw: Draw,
-    members: usize,
-    healed: u64,
+pub(crate) struct Dice {
+    pub(crate) draw: Draw,
+    pub(crate) members: usize,
+    pub(crate) healed: u64,
 }
 
 impl Dice {
@@ -118,7 +66,7 @@ impl Dice {
         if self.draw.chance(0.2) { NodeId::at(self.members) } else { self.member() }
     }
 
-    fn faults(&mut self) -> Faults {
+    pub(crate) fn faults(&mut self) -> Faults {
         let mut faults = Faults::default();
         for _ in 0..self.draw.below(4) {
             let (node, at) = (self.node(), self.moment());
@@ -147,7 +95,7 @@ impl Dice {
         faults
     }
 
-    fn network(&mut self) -> Network {
+    pub(crate) fn network(&mut self) -> Network {
         let mut network = Network::default();
         for _ in 0..self.draw.below(3) {
             let (from, to) = (self.node(), self.member());
@@ -171,15 +119,17 @@ impl Dice {
         network
     }
 
-    fn users(&mut self, network: &Network) -> Users {
-        let mut plans = std::vec![Vec::new(); self.members];
-        for plan in &mut plans {
+    pub(crate) fn users(&mut self, network: &Network) -> Users {
+        let mut users = Users::new(self.members);
+        let plans = &mut users.plans;
+        let wish = |at: u64, command| (Span::units(at), Wish::Give(command));
+        for plan in plans.iter_mut() {
             if self.draw.chance(0.2) {
                 let at = self.draw.below(self.healed);
-                plan.push((at, Command::Leave));
+                plan.push(wish(at, Command::Leave));
                 if self.draw.chance(0.7) {
                     let back = at + 20 + self.draw.below(300);
-                    plan.push((back.min(self.healed), Command::Join));
+                    plan.push(wish(back.min(self.healed), Command::Join));
                 }
             }
         }
@@ -187,29 +137,37 @@ impl Dice {
             // A firewall refuses for somebody who is alive.
             let (at, life) = (self.draw.below(self.healed), Life(1 + self.draw.below(12)));
             let plan = &mut plans[self.draw.below(self.members as u64) as usize];
-            plan.push((at, Command::Refused(life)));
-            plan.sort_by_key(|(at, _)| *at);
+            plan.push(wish(at, Command::Refused(life)));
         }
         if self.draw.chance(0.2) {
             // Where messages are lost or take long, nobody keeps a short lease.
             let good = network.loss < 0.1 && network.latency.mean() <= Span::units(2);
             let lease = Span::units(if good && self.draw.chance(0.5) { 30 } else { 250 });
-            plans[0].push((self.draw.below(self.healed), Command::Set(Settings { lease })));
-            plans[0].sort_by_key(|(at, _)| *at);
+            plans[0].push(wish(self.draw.below(self.healed), Command::Lease(lease)));
         }
-        Users {
-            plans,
-            done: std::vec![0; self.members],
-            lives: std::vec![Life::FIRST; self.members],
-            reports: std::vec![Vec::new(); self.members],
-            witnesses: self.draw.below(self.members as u64 + 1) as usize,
+        plans.iter_mut().for_each(|plan| plan.sort_by_key(|(at, _)| *at));
+        let witnesses = self.draw.below(self.members as u64 + 1) as usize;
+        users.witnesses = NodeSet::first(witnesses);
+        users
+    }
+}
+
+/// When views were decided, and how many were in them.
+#[derive(Default)]
+struct History(Vec<(Time, usize)>);
+
+impl Observer<Command, Event> for History {
+    fn fact(&mut self, now: Time, _: NodeId, fact: Fact<'_, Command, Event>) {
+        if let Fact::Event(Event::Seat(seat::Event::Register(Deed::Decided { members, .. }))) = fact
+        {
+            self.0.push((now, members.len()));
         }
     }
 }
 
 impl Schedule {
     /// A schedule drawn from its number.
-    pub(super) fn drawn(seed: u64) -> Self {
+    pub(crate) fn drawn(seed: u64) -> Self {
         let mut draw = Draw::new(seed, 31);
         let members = if draw.chance(0.75) { 3 } else { 4 + draw.below(6) as usize };
         let healed = 300 + draw.below(1000);
@@ -217,19 +175,14 @@ impl Schedule {
         let (faults, network) = (dice.faults(), dice.network());
         let users = dice.users(&network);
         let (evidence, trust_refusal) = (dice.draw.chance(0.7), dice.draw.chance(0.5));
-        Self { members, seed, evidence, trust_refusal, network, faults, users, healed }
+        let early = true;
+        Self { members, seed, evidence, trust_refusal, network, faults, users, healed, early }
     }
 
     /// Three members and nothing that happens to them.
-    pub(super) fn quiet() -> Self {
+    pub(crate) fn quiet() -> Self {
         let members = 3;
-        let users = Users {
-            plans: std::vec![Vec::new(); members],
-            done: std::vec![0; members],
-            lives: std::vec![Life::FIRST; members],
-            reports: std::vec![Vec::new(); members],
-            witnesses: 0,
-        };
+        let users = Users::new(members);
         Self {
             members,
             seed: 1,
@@ -239,16 +192,17 @@ impl Schedule {
             faults: Faults::default(),
             users,
             healed: 1_000,
+            early: false,
         }
     }
 
     /// What it breaks, if anything.
-    pub(super) fn run(&self, write: Option<&mut dyn FnMut(Record)>) -> Option<String> {
+    pub(crate) fn run(&self, write: Option<&mut dyn FnMut(Record)>) -> Option<String> {
         self.judged(write).0
     }
 
     /// When views of how many were decided; nothing may be broken.
-    pub(super) fn history(&self) -> Vec<(Time, usize)> {
+    pub(crate) fn history(&self) -> Vec<(Time, usize)> {
         let (broken, history) = self.judged(None);
         assert_eq!(broken, None);
         history
@@ -259,62 +213,40 @@ impl Schedule {
         write: Option<&mut dyn FnMut(Record)>,
     ) -> (Option<String>, Vec<(Time, usize)>) {
         let Self { evidence, trust_refusal, .. } = *self;
-        let config = Config { evidence, trust_refusal, ..Config::of(self.members, LEASE) };
-        let config = Arc::new(config);
-        let topology = Topology::complete(self.members + 1);
-        let mut system =
-            Own::new("service/seat", KINDS, topology, move |waking| Party::boot(&config, waking));
-        system.traits.restless = true;
-        let judge = Judge::new(&self.faults);
-        let users = self.users.clone();
-        let mut world = World::new(&system, users, judge, &self.network, &self.faults, self.seed);
+        let setup = Setup { lease: LEASE, evidence, trust_refusal, ..Setup::default() };
+        let scene = Scene::<SeatNode>::new(Topology::complete(self.members + 1), setup, ());
+        let users = family::Users::Seats(self.users.clone());
+        let (network, faults) = (&self.network, &self.faults);
+        let mut world = World::new(&scene, users, History::default(), network, faults, self.seed);
         if let Some(write) = write {
             world.trace(write);
         }
-        world.go_on();
         world.start();
         // Long enough for a lease of 250 to run down, for bars, and for all to come in again. Messages
         // are still lost, so that a lease may be, too: it is enough that all is well for once.
         let mut well = Err(String::new());
         for calm in (0..=CALM).step_by(50) {
-            let until = Time::ZERO + Span::units(self.healed + calm);
-            world.run(u64::MAX, until);
-            let Judge { broken, history, .. } = world.observer();
-            if broken.is_some() {
-                return (broken.clone(), history.clone());
+            world.run(u64::MAX, Time::ZERO + Span::units(self.healed + calm));
+            let broken = world.judge().violations().next().map(|(at, it)| (at, it.to_string()));
+            if let Some((at, text)) = broken {
+                return (Some(std::format!("at {at:?}: {text}")), world.finish().1.0);
             }
-            if calm > CALM / 2 && well.is_err() {
-                let (most, all) = self.at_the_end(&world);
-                well = world.observer().settled(until, most, &all);
+            if calm >= CALM_MIN {
+                well = world.judge().monitor().all_seated();
+            }
+            if well.is_ok() && self.early {
+                break;
             }
         }
         let broken = well.err().map(|text| std::format!("liveness: {text}"));
-        (broken, world.observer().history.clone())
+        (broken, world.finish().1.0)
     }
 
-    /// How many are up at the end and want to be members; and who of these must be one by then. Who was
-    /// doomed twice or more may still have to wait.
-    fn at_the_end(
-        &self,
-        world: &World<'_, Own<Party>, Users, Judge<'_>>,
-    ) -> (usize, BTreeSet<NodeId>) {
-        let up = |node: &NodeId| {
-            let of = |at: Option<Time>| at.unwrap_or(Time::ZERO);
-            let crashes = self.faults.crashes.iter().filter(|crash| crash.node == *node);
-            let crashed = crashes.map(|crash| crash.at).max();
-            let recoveries = self.faults.recoveries.iter().filter(|it| it.node == *node);
-            let recovered = recoveries.map(|recovery| recovery.at).max();
-            crashed.is_none() || of(crashed) < of(recovered)
-        };
-        let wants = |node: &NodeId| match world.node(*node) {
-            Party::Seat(seat) => seat.wants_to_sit(),
-            Party::Keeper(_) => false,
-        };
-        let waits = |node: &NodeId| match world.node(*node) {
-            Party::Seat(seat) => seat.strikes() >= 2,
-            Party::Keeper(_) => false,
-        };
-        let wanting = NodeId::first(self.members).filter(up).filter(wants);
-        (wanting.clone().count(), wanting.filter(|node| !waits(node)).collect())
+    /// Is this node up in the end?
+    pub(crate) fn is_up(&self, node: NodeId) -> bool {
+        let crashes = self.faults.crashes.iter().filter(|crash| crash.node == node);
+        let recoveries = self.faults.recoveries.iter().filter(|it| it.node == node);
+        let recovered = recoveries.map(|recovery| recovery.at).max();
+        crashes.map(|crash| crash.at).max() < recovered.max(Some(Time::ZERO))
     }
 }

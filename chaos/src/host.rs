@@ -1,0 +1,263 @@
+//! A member's place: its namespace, its folder, and the process that runs there.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+
+use crate::network::{Port, address};
+use crate::schedule::{Hosts, Member, Schedule};
+use crate::watch::Watch;
+
+/// Where all members listen.
+const PORT: u16 = 7400;
+/// How often it is looked whether a command has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The program that members run, and what all of them are told.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The command `quorate`.
+    pub path: PathBuf,
+    /// How long a lease is.
+    pub lease: Duration,
+    /// A mistake that is planted, and at whom.
+    pub flaw: Option<Flaw>,
+}
+
+/// A mistake that is planted in members.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flaw {
+    /// Its name.
+    pub name: String,
+    /// Who has it: nobody in particular, all, or this one.
+    pub at: FlawAt,
+}
+
+/// Who has a mistake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlawAt {
+    /// One, by the seed of the schedule.
+    Some,
+    /// All.
+    All,
+    /// This one.
+    One(Member),
+}
+
+impl Flaw {
+    fn is_at(&self, member: Member, schedule: &Schedule) -> bool {
+        match self.at {
+            FlawAt::Some => u64::from(member.0) == schedule.seed % u64::from(schedule.members),
+            FlawAt::All => true,
+            FlawAt::One(one) => one == member,
+        }
+    }
+}
+
+/// A member's place.
+pub(crate) struct Host {
+    pub(crate) member: Member,
+    pub(crate) port: Port,
+    /// The folder of the schedule. All paths that members are told are from there: those of sockets
+    /// must not be long.
+    folder: PathBuf,
+    starts: u32,
+    pub(crate) running: Option<Running>,
+}
+
+/// A process of a member.
+pub(crate) struct Running {
+    child: Child,
+    pub(crate) watch: Watch,
+    pub(crate) stopped: bool,
+    /// It was asked to leave.
+    pub(crate) leaves: bool,
+}
+
+impl Running {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Host {
+    pub(crate) fn new(member: Member, folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder.join(member.to_string()).join("data"))?;
+        let port = Port::open(member.0 + 1)?;
+        Ok(Self { member, port, folder: folder.to_owned(), starts: 0, running: None })
+    }
+
+    fn own(&self, name: &str) -> String {
+        format!("{}/{name}", self.member)
+    }
+
+    /// Starts a process, the very first one of a cluster so that it founds it.
+    pub(crate) fn start(&mut self, program: &Program, schedule: &Schedule) -> io::Result<()> {
+        self.starts += 1;
+        let name = format!("{}.{}", self.member, self.starts);
+        let history = format!("{name}.history.jsonl");
+        let log = File::create(self.folder.join(format!("{name}.log")))?;
+        let mut command = self.command(&program.path, schedule)?;
+        // Only this one trusts refusals; the times come from the lease.
+        let profile = if schedule.trusts_refusals { "dev" } else { "lan" };
+        command.args(["agent", "--name", &self.member.to_string(), "--cluster", "chaos"]);
+        command.args(["--listen", &listen(self.member), "--seeds", &seeds(schedule)]);
+        command.args(["--data", &self.own("data"), "--socket", &self.own("agent.sock")]);
+        command.args(["--http", "none", "--profile", profile]);
+        command.args(["--plaintext", "--log", "json"]);
+        command.args(["--lease", &format!("{}ms", program.lease.as_millis())]);
+        command.args(["--history", &history]);
+        if self.member == Member(0) && self.starts == 1 {
+            command.arg("--found");
+        }
+        let rate = schedule.rates.get(usize::from(self.member.0)).copied().unwrap_or(1_000_000);
+        command.env("QUORATE_CLOCK_RATE", rate.to_string());
+        if let Some(flaw) = program.flaw.as_ref().filter(|flaw| flaw.is_at(self.member, schedule)) {
+            command.env("QUORATE_FLAW", &flaw.name);
+        }
+        command.current_dir(&self.folder).stdin(Stdio::null());
+        command.stdout(log.try_clone()?).stderr(log);
+        let child = self.port.spawn(command)?;
+        let watch = Watch::new(self.folder.join(history));
+        self.running = Some(Running { child, watch, stopped: false, leaves: false });
+        Ok(())
+    }
+
+    /// The program as it is, or on a machine that seems to be another one: the kernel tells machines
+    /// apart by the number of their last boot.
+    fn command(&self, program: &Path, schedule: &Schedule) -> io::Result<Command> {
+        if schedule.hosts == Hosts::One {
+            return Ok(Command::new(program));
+        }
+        let boot = self.own("boot");
+        let number = format!("{:08x}-0000-4000-8000-{:012x}\n", self.member.0, schedule.seed);
+        fs::write(self.folder.join(&boot), number)?;
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--", "sh", "-c"]);
+        command.arg(r#"mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@""#);
+        command.arg(boot).arg(program);
+        Ok(command)
+    }
+
+    /// Sends a signal to its process, if there is one.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        let Some(running) = &self.running else { return Ok(()) };
+        let pid = i32::try_from(running.pid()).ok().and_then(Pid::from_raw);
+        let Some(pid) = pid else { return Ok(()) };
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// Ends its process at once, and waits until it is gone.
+    pub(crate) fn kill(&mut self) -> io::Result<()> {
+        if let Some(mut running) = self.running.take() {
+            running.child.kill()?;
+            running.child.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Has its process ended by itself?
+    pub(crate) fn ended(&mut self) -> io::Result<Option<(Running, ExitStatus)>> {
+        let Some(running) = &mut self.running else { return Ok(None) };
+        let Some(status) = running.child.try_wait()? else { return Ok(None) };
+        Ok(self.running.take().map(|running| (running, status)))
+    }
+
+    /// Its disk, and a copy of it.
+    fn disk(&self) -> [PathBuf; 2] {
+        ["data", "copy"].map(|name| self.folder.join(self.own(name)))
+    }
+
+    pub(crate) fn copy_disk(&self) -> io::Result<()> {
+        let [data, copy] = self.disk();
+        copy_folder(&data, &copy)
+    }
+
+    pub(crate) fn wipe_disk(&self) -> io::Result<()> {
+        let [data, _] = self.disk();
+        fs::remove_dir_all(&data)?;
+        fs::create_dir(&data)
+    }
+
+    pub(crate) fn restore_disk(&self) -> io::Result<()> {
+        let [data, copy] = self.disk();
+        fs::remove_dir_all(&data)?;
+        fs::rename(&copy, &data)
+    }
+
+    /// What its process says of the cluster, if it does so in time.
+    pub(crate) fn status(&self, program: &Program, patience: Duration) -> Result<Status, String> {
+        let mut command = Command::new(&program.path);
+        command.args(["status", "--connect", &self.own("agent.sock"), "--json"]);
+        command.current_dir(&self.folder).stdin(Stdio::null()).stderr(Stdio::piped());
+        let output = output_within(command.stdout(Stdio::piped()), patience)?;
+        serde_json::from_slice(&output)
+            .map_err(|error| format!("it does not say its status: {error}"))
+    }
+}
+
+/// What a process says of its cluster, as far as it is looked at.
+#[derive(Deserialize, Debug)]
+pub(crate) struct Status {
+    pub(crate) epoch: u64,
+    pub(crate) members: Vec<Listed>,
+    pub(crate) authority: Authority,
+}
+
+#[derive(Deserialize, Debug)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+}
+
+#[derive(Deserialize, Debug)]
+pub(crate) struct Authority {
+    pub(crate) leader: Option<String>,
+}
+
+/// What a command prints, if it ends well in time; it is ended otherwise.
+fn output_within(command: &mut Command, patience: Duration) -> Result<Vec<u8>, String> {
+    let mut child = command.spawn().map_err(|error| format!("it cannot be asked: {error}"))?;
+    let begun = Instant::now();
+    while child.try_wait().map_err(|error| error.to_string())?.is_none() {
+        if begun.elapsed() > patience {
+            _ = child.kill();
+            _ = child.wait();
+            return Err(format!("it does not answer within {patience:?}"));
+        }
+        std::thread::sleep(LOOK);
+    }
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("it answers with {}: {}", output.status, said.lines().next().unwrap_or_default()))
+}
+
+fn listen(member: Member) -> String {
+    format!("{}:{PORT}", address(member.0 + 1))
+}
+
+fn seeds(schedule: &Schedule) -> String {
+    let seeds = (0..schedule.seeds).map(Member);
+    seeds.map(|seed| format!("{seed}={}", listen(seed))).collect::<Vec<_>>().join(",")
+}
+
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! One schedule: members are started, things are done to them, and what they wrote is judged.
+
+mod deeds;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use quorate_service::history::files::gather;
+use quorate_service::history::{Fact, Terms};
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use crate::book::Book;
+use crate::host::{Host, Program};
+use crate::network::{Quality, Switch};
+use crate::schedule::{Fault, Schedule};
+use crate::watch::together;
+use deeds::Agenda;
+
+/// How often histories are looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// So long may it take until all are seated first: much more than it needs, also on a busy machine.
+const FOUNDING: Duration = Duration::from_secs(20);
+/// So long may it take until a process says that it has started.
+const STARTING: Duration = Duration::from_secs(10);
+/// So long go they on together before it is over: what is wrong with them may show.
+const LINGER: Duration = Duration::from_millis(200);
+/// So long may a member take to say what it knows of the cluster.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// What came of a schedule.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// What is broken, a sentence each.
+    pub broken: Vec<String>,
+    /// How many records there are.
+    pub records: usize,
+    /// How many views were decided.
+    pub views: usize,
+    /// How many processes there were.
+    pub processes: usize,
+    /// How often somebody was granted something.
+    pub grants: usize,
+    /// How long after the last fault all survivors sat in one view, in milliseconds.
+    pub healed_after: Option<f64>,
+}
+
+/// Runs a schedule in this folder, and judges it.
+///
+/// # Errors
+/// What this machine does not allow. What the members do wrong is in the report.
+pub(crate) fn run(schedule: &Schedule, program: &Program, folder: &Path) -> io::Result<Report> {
+    std::fs::write(folder.join("schedule.txt"), format!("seed {}: {schedule}\n", schedule.seed))?;
+    let mut stage = Stage::set(schedule, program, folder)?;
+    stage.play()?;
+    let mut broken = std::mem::take(&mut stage.broken);
+    for host in &mut stage.hosts {
+        host.kill()?;
+    }
+    drop(stage);
+    let mut report = Report::default();
+    match gather(folder) {
+        Ok(gathered) => {
+            let judged = gathered.history.judge(Terms::default());
+            let found = judged.findings.iter();
+            broken
+                .extend(found.map(|finding| format!("{}: {}", finding.rule.name(), finding.text)));
+            report.records = gathered.history.records().len();
+            (report.views, report.grants) = (judged.views, judged.grants);
+            report.processes = judged.processes;
+            report.healed_after = judged.healed_after.map(|span| span.in_units());
+        }
+        Err(error) => broken.push(error),
+    }
+    report.broken = broken;
+    Ok(report)
+}
+
+/// Members and their network.
+struct Stage<'a> {
+    schedule: &'a Schedule,
+    program: &'a Program,
+    hosts: Vec<Host>,
+    switch: Switch,
+    book: Book,
+    /// What is done to the network at the moment, by number.
+    troubles: BTreeMap<usize, Fault>,
+    broken: Vec<String>,
+}
+
+impl<'a> Stage<'a> {
+    fn set(schedule: &'a Schedule, program: &'a Program, folder: &Path) -> io::Result<Self> {
+        let hosts: io::Result<Vec<_>> =
+            schedule.all().map(|member| Host::new(member, folder)).collect();
+        let hosts = hosts?;
+        let switch = Switch::connect(hosts.iter().map(|host| &host.port), schedule.seed)?;
+        switch.set_all(schedule.network);
+        let book = Book::open(folder)?;
+        let (troubles, broken) = (BTreeMap::new(), Vec::new());
+        Ok(Self { schedule, program, hosts, switch, book, troubles, broken })
+    }
+
+    fn play(&mut self) -> io::Result<()> {
+        for member in self.schedule.all().filter(|member| self.schedule.is_first(*member)) {
+            self.start(member)?;
+        }
+        if !self.wait(FOUNDING, Self::seated)? {
+            self.complain("they do not found a cluster");
+            return self.book.note(Fact::End);
+        }
+        let mut agenda = Agenda::of(self.schedule);
+        let begun = Instant::now();
+        while let Some((due, deed)) = agenda.next() {
+            self.go_on_until(begun + due)?;
+            self.perform(&mut agenda, deed)?;
+        }
+        self.go_on_until(begun + self.schedule.heal.time())?;
+        self.heal()?;
+        let healing = Duration::from_nanos(Terms::default().healing.0);
+        if self.wait(healing, Self::seated)? {
+            self.go_on_until(Instant::now() + LINGER)?;
+            self.ask_all();
+        }
+        let gone = |stage: &Self| !stage.running().any(|running| running.leaves);
+        if !self.wait(healing, gone)? {
+            self.complain("who was asked to leave has not ended");
+        }
+        self.book.note(Fact::End)
+    }
+
+    /// Everything is repaired, and everybody is there.
+    fn heal(&mut self) -> io::Result<()> {
+        self.troubles.clear();
+        self.switch.set_all(Quality::default());
+        for place in 0..self.hosts.len() {
+            if self.hosts[place].running.as_ref().is_some_and(|running| running.stopped) {
+                self.go_on(place)?;
+            }
+        }
+        for member in self.schedule.all() {
+            self.start(member)?;
+        }
+        let there = |stage: &Self| stage.running().all(|running| running.watch.has_begun());
+        if !self.wait(STARTING, there)? {
+            self.complain("somebody does not say that it has started");
+        }
+        self.book.note(Fact::Heal)
+    }
+
+    fn complain(&mut self, text: &str) {
+        self.broken.push(text.to_owned());
+    }
+
+    fn running(&self) -> impl Iterator<Item = &crate::host::Running> {
+        self.hosts.iter().filter_map(|host| host.running.as_ref())
+    }
+
+    /// Does everybody who means to stay sit in one view, and does one preside?
+    fn seated(&self) -> bool {
+        let staying = || self.running().filter(|running| !running.leaves && !running.stopped);
+        let presided = staying().any(|running| running.watch.presides());
+        presided && together(staying().map(|running| running.watch.seat()))
+    }
+
+    /// Waits until something is so. Was it, in time?
+    fn wait(&mut self, patience: Duration, is: impl Fn(&Self) -> bool) -> io::Result<bool> {
+        let begun = Instant::now();
+        loop {
+            self.look()?;
+            if is(self) {
+                return Ok(true);
+            }
+            if begun.elapsed() > patience {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Looks on until then.
+    fn go_on_until(&mut self, end: Instant) -> io::Result<()> {
+        loop {
+            self.look()?;
+            let rest = end.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(rest.min(LOOK));
+        }
+    }
+
+    /// Reads on in all histories, and sees who has ended.
+    fn look(&mut self) -> io::Result<()> {
+        for host in &mut self.hosts {
+            if let Some((running, status)) = host.ended()? {
+                let (whom, pid) = (host.member.to_string(), running.pid());
+                // Who was asked to leave ends well, and says so itself.
+                if !(running.leaves && status.success()) {
+                    let how = status.to_string();
+                    self.book.note(Fact::Died { whom, pid, how })?;
+                }
+            }
+            if let Some(running) = &mut host.running {
+                running.watch.look()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every member says what it knows of the cluster: the same, and in time.
+    fn ask_all(&mut self) {
+        let names: Vec<String> = self.staying().map(|host| host.member.to_string()).collect();
+        let mut broken = Vec::new();
+        for host in self.staying() {
+            let who = host.member;
+            match host.status(self.program, ANSWER) {
+                Err(error) => broken.push(format!("status of {who}: {error}")),
+                Ok(status) => {
+                    let listed = |name: &String| status.members.iter().any(|it| it.name == *name);
+                    if let Some(name) = names.iter().find(|name| !listed(name)) {
+                        let epoch = status.epoch;
+                        broken.push(format!("{who} does not list {name} in epoch {epoch}"));
+                    }
+                }
+            }
+        }
+        self.broken.extend(broken);
+    }
+
+    fn staying(&self) -> impl Iterator<Item = &Host> {
+        let stays = |host: &&Host| host.running.as_ref().is_some_and(|running| !running.leaves);
+        self.hosts.iter().filter(stays)
+    }
+
+    fn go_on(&mut self, place: usize) -> io::Result<()> {
+        let host = &mut self.hosts[place];
+        host.signal(Signal::CONT)?;
+        let Some(running) = &mut host.running else { return Ok(()) };
+        running.stopped = false;
+        let (whom, pid) = (host.member.to_string(), running.pid());
+        self.book.note(Fact::Cont { whom, pid })
+    }
+}

@@ -1,0 +1,168 @@
+//! A client of an agent: where it is, and how it is asked.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use crate::Failure;
+
+/// Where the agent of a machine is.
+const SYSTEM: &str = "/run/quorate/agent.sock";
+/// An answer may be so long.
+const ANSWER_MAX: usize = 16 << 20;
+/// How long an agent may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Which agent.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Where {
+    /// The socket of an agent [default: $QUORATE_AGENT, else /run/quorate/agent.sock, else that of the
+    /// last quorate dev]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) connect: Option<PathBuf>,
+}
+
+impl Where {
+    /// The socket of the agent.
+    ///
+    /// # Errors
+    /// If there is none to be found.
+    pub(crate) fn find(&self) -> Result<PathBuf, Failure> {
+        if let Some(path) = &self.connect {
+            return Ok(path.clone());
+        }
+        if let Some(path) = env::var_os("QUORATE_AGENT").filter(|path| !path.is_empty()) {
+            return Ok(path.into());
+        }
+        if Path::new(SYSTEM).exists() {
+            return Ok(SYSTEM.into());
+        }
+        let last = fs::read_to_string(last_dev()).ok().map(|path| PathBuf::from(path.trim()));
+        match last.filter(|path| path.exists()) {
+            Some(path) => {
+                anstream::eprintln!("(the agent of quorate dev, {})", path.display());
+                Ok(path)
+            }
+            None => Err(Failure::nobody(
+                "there is no agent: start one (quorate dev), or name its socket (--connect PATH)",
+            )),
+        }
+    }
+}
+
+/// Where the socket of the last `quorate dev` of this user is written down.
+pub(crate) fn last_dev() -> PathBuf {
+    let user = rustix::process::getuid().as_raw();
+    let root = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
+    root.join(format!("quorate-dev-{user}"))
+}
+
+/// Asks an agent for something in JSON.
+///
+/// # Errors
+/// If there is no agent, or it does not answer, or not what was asked for.
+pub(crate) async fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, Failure> {
+    let answer = async {
+        let response = send(socket, path).await?;
+        let body = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
+        body.map(|body| body.to_bytes()).map_err(|error| odd(socket, &error))
+    };
+    let bytes = timeout(PATIENCE, answer).await.map_err(|_| odd(socket, &"no answer"))??;
+    serde_json::from_slice(&bytes).map_err(|error| odd(socket, &error))
+}
+
+/// Follows what an agent tells as server-sent events, each in JSON, until it ends.
+///
+/// # Errors
+/// If there is no agent, or what comes makes no sense.
+pub(crate) async fn follow<T: DeserializeOwned>(
+    socket: &Path,
+    path: &str,
+    mut each: impl FnMut(T),
+) -> Result<(), Failure> {
+    let mut body = send(socket, path).await?.into_body();
+    let mut text = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| odd(socket, &error))?;
+        text.extend_from_slice(frame.data_ref().map_or(&[], |data| &data[..]));
+        if text.len() > ANSWER_MAX {
+            return Err(odd(socket, &"too much at once"));
+        }
+        while let Some(end) = text.windows(2).position(|two| two == b"\n\n") {
+            let event: Vec<u8> = text.drain(..end + 2).collect();
+            for data in
+                event.split(|byte| *byte == b'\n').filter_map(|it| it.strip_prefix(b"data: "))
+            {
+                each(serde_json::from_slice(data).map_err(|error| odd(socket, &error))?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Has an agent do something: the status of its answer, and what it says in JSON.
+///
+/// # Errors
+/// If there is no agent, or what it answers makes no sense.
+pub(crate) async fn call(
+    socket: &Path,
+    method: Method,
+    path: &str,
+    body: Option<Value>,
+) -> Result<(StatusCode, Value), Failure> {
+    let response = exchange(socket, method, path, body).await?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
+    let bytes = body.map_err(|error| odd(socket, &error))?.to_bytes();
+    if bytes.is_empty() {
+        return Ok((status, Value::Null));
+    }
+    let said = serde_json::from_slice(&bytes);
+    Ok((status, said.unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into()))))
+}
+
+async fn send(socket: &Path, path: &str) -> Result<Response<Incoming>, Failure> {
+    let response = exchange(socket, Method::GET, path, None).await?;
+    if response.status().is_success() {
+        Ok(response)
+    } else {
+        Err(odd(socket, &format!("status {}", response.status())))
+    }
+}
+
+async fn exchange(
+    socket: &Path,
+    method: Method,
+    path: &str,
+    body: Option<Value>,
+) -> Result<Response<Incoming>, Failure> {
+    let stream = UnixStream::connect(socket).await.map_err(|error| {
+        Failure::nobody(format!("no agent answers at {}: {error}", socket.display()))
+    })?;
+    let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = shaken.map_err(|error| odd(socket, &error))?;
+    // It ends with its last answer; what went wrong with it is seen there.
+    tokio::spawn(async move { drop(connection.await) });
+    let mut request = Request::builder().method(method).uri(path).header("host", "agent");
+    if body.is_some() {
+        request = request.header("content-type", "application/json");
+    }
+    let body = Full::new(body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string())));
+    let request = request.body(body).map_err(|error| odd(socket, &error))?;
+    sender.send_request(request).await.map_err(|error| odd(socket, &error))
+}
+
+fn odd(socket: &Path, what: &dyn std::fmt::Display) -> Failure {
+    Failure::broken(format!("the agent at {}: {what}", socket.display()))
+}

@@ -1,0 +1,154 @@
+//! The commands of the cluster.
+
+use clap::{Args, Subcommand};
+
+use crate::ca::CaTask;
+use crate::client::Where;
+use crate::dev::DevOptions;
+use crate::lock::LockOptions;
+use crate::options::AgentOptions;
+use crate::show::View;
+use crate::{Failure, dev, lock, serve, show};
+
+/// What to do with a cluster.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Task {
+    /// A cluster on this machine, to try: real processes, no configuration
+    #[command(after_help = DEV_EXAMPLES)]
+    Dev(DevArguments),
+    /// Be a member of a cluster
+    #[command(after_help = AGENT_EXAMPLES)]
+    Agent(Box<AgentArguments>),
+    /// Run a command while a lock is held
+    #[command(after_help = LOCK_EXAMPLES)]
+    Lock(LockArguments),
+    /// What a command is before it begins
+    #[command(hide = true)]
+    LockChild(ChildArguments),
+    /// Who holds which lock, and who waits for it
+    Locks(LocksArguments),
+    /// Take a lock from whoever holds it
+    Unlock(UnlockArguments),
+    /// How things stand with a cluster
+    Status(ShowArguments),
+    /// Who is in a cluster
+    Members(ShowArguments),
+    /// The certificates of a cluster
+    #[command(subcommand)]
+    Ca(CaTask),
+}
+
+const DEV_EXAMPLES: &str = "Examples:
+  quorate dev                      three members, until Ctrl-C
+  quorate dev --members 5 --dir d  five, which remember where they were the next time";
+
+const AGENT_EXAMPLES: &str = "Examples:
+  quorate agent --name a --data /var/lib/quorate --seeds a=h1:7400,b=h2:7400,c=h3:7400 \\
+      --ca ca.pem --cert a.pem --key a.key --found
+  quorate agent --config /etc/quorate.toml";
+
+const LOCK_EXAMPLES: &str = "Examples:
+  quorate lock nightly -- ./backup.sh          one at a time, everywhere
+  quorate lock --timeout 10s nightly -- make   exit code 75 if it is not granted in time
+
+The command finds QUORATE_FENCE in its environment: give it to what it writes to. Its exit code is
+passed on; 76 if the lock was lost, and the command ended for that reason.";
+
+/// What a command is run under.
+#[derive(Args, Clone, Debug)]
+pub struct LockArguments {
+    #[command(flatten)]
+    options: LockOptions,
+}
+
+/// What a cluster of this machine is like.
+#[derive(Args, Clone, Debug)]
+pub struct DevArguments {
+    #[command(flatten)]
+    options: DevOptions,
+}
+
+/// What an agent is started with.
+#[derive(Args, Clone, Debug)]
+pub struct AgentArguments {
+    #[command(flatten)]
+    options: AgentOptions,
+}
+
+/// A command to become.
+#[derive(Args, Clone, Debug)]
+pub struct ChildArguments {
+    #[arg(last = true, required = true)]
+    command: Vec<std::ffi::OsString>,
+}
+
+/// Which agent is asked, and how it is shown.
+#[derive(Args, Clone, Debug)]
+pub struct LocksArguments {
+    #[command(flatten)]
+    at: Where,
+    /// For programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which lock.
+#[derive(Args, Clone, Debug)]
+pub struct UnlockArguments {
+    /// The lock's name
+    name: String,
+    /// Though its holder may be at work: it loses the lock, and is not waited for longer than its lease
+    #[arg(long, required = true)]
+    force: bool,
+    #[command(flatten)]
+    at: Where,
+}
+
+/// What is shown, and how.
+#[derive(Args, Clone, Debug)]
+pub struct ShowArguments {
+    #[command(flatten)]
+    at: Where,
+    /// For programs
+    #[arg(long)]
+    json: bool,
+    /// Go on, and show every change
+    #[arg(long)]
+    watch: bool,
+}
+
+/// Does a task; the exit code of the process.
+///
+/// # Errors
+/// A sentence, and the exit code that goes with it.
+pub fn run(task: Task) -> Result<u8, Failure> {
+    let done = match task {
+        Task::Lock(LockArguments { options }) => return lock::lock(&options),
+        Task::Dev(DevArguments { options }) => dev::dev(&options),
+        Task::Agent(arguments) => serve::agent(arguments.options),
+        Task::LockChild(ChildArguments { command }) => return lock::become_command(&command),
+        Task::Locks(LocksArguments { at, json }) => {
+            let socket = at.find()?;
+            asking()?.block_on(show::locks(&socket, json))
+        }
+        Task::Unlock(UnlockArguments { name, at, .. }) => {
+            let socket = at.find()?;
+            asking()?.block_on(show::force(&socket, &name))
+        }
+        Task::Status(arguments) => shown(arguments, View::Status),
+        Task::Members(arguments) => shown(arguments, View::Members),
+        Task::Ca(task) => task.run(),
+    };
+    done.map(|()| 0)
+}
+
+fn shown(ShowArguments { at, json, watch }: ShowArguments, view: View) -> Result<(), Failure> {
+    let socket = at.find()?;
+    asking()?.block_on(show::show(&socket, view, json, watch))
+}
+
+/// Where an agent is asked from.
+fn asking() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::broken)
+}

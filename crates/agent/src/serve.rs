@@ -1,0 +1,128 @@
+//! The agent: a member behind a local socket and HTTP, until it is told to end.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate_member::{Member, StartError};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{error, info};
+
+use crate::Failure;
+use crate::http::router;
+use crate::options::{AgentOptions, Setting};
+use crate::sessions::Sessions;
+
+/// Runs an agent until it is told to end, and leaves the cluster before that.
+///
+/// # Errors
+/// If it cannot be started, or cannot go on.
+pub(crate) fn agent(options: AgentOptions) -> Result<(), Failure> {
+    let setting = options.settle()?;
+    crate::log::start(setting.log);
+    if setting.with_parent {
+        let bound = set_parent_process_death_signal(Some(Signal::TERM));
+        bound.map_err(|error| Failure::broken(format!("cannot end with its parent: {error}")))?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::broken)?;
+    runtime.block_on(serve(setting))
+}
+
+async fn serve(setting: Setting) -> Result<(), Failure> {
+    let refused = |error: &io::Error, flag: &str, place: &str| {
+        Failure::input(format!("{flag} {place}: {error}"))
+    };
+    // All that can be refused is asked for before anybody is told of the member.
+    let http = match &setting.http {
+        None => None,
+        Some(place) => {
+            let listener = TcpListener::bind(place).await;
+            let listener = listener.map_err(|error| refused(&error, "--http", place))?;
+            let address = listener.local_addr().map_err(Failure::broken)?;
+            if !address.ip().is_loopback() {
+                return Err(Failure::input(format!(
+                    "--http {place}: HTTP is for this machine only: use a loopback address"
+                )));
+            }
+            Some(listener)
+        }
+    };
+    let (name, lease) = (setting.member.name.clone(), setting.member.timers.lease);
+    let member = Member::start(setting.member).map_err(|error| match error {
+        StartError::System(_) | StartError::Authority(_) => Failure::broken(error),
+        other => Failure::input(other),
+    })?;
+    let member = Arc::new(member);
+    // Only now: the directory is this process's alone.
+    let socket = listen(&setting.socket)
+        .map_err(|error| refused(&error, "--socket", &setting.socket.display().to_string()))?;
+    info!(%name, socket = %setting.socket.display(), "the agent has started");
+    let sessions = Sessions::new(Arc::clone(&member));
+    let api = router(Arc::clone(&member), sessions);
+    tokio::spawn(axum::serve(socket, api.clone()).into_future());
+    if let Some(http) = http {
+        tokio::spawn(axum::serve(http, api).into_future());
+    }
+    let ended = until_told(&member).await;
+    let done = match ended {
+        Ok(()) => {
+            info!(%name, "leaves the cluster");
+            if !member.leave(3 * lease).await {
+                error!(%name, "nobody confirmed that it left: it will be missed as if it had died");
+            }
+            Ok(())
+        }
+        Err(why) => Err(Failure::broken(why)),
+    };
+    // Whoever is served meanwhile is cut off: the process ends.
+    let _ = fs::remove_file(&setting.socket);
+    if let Some(member) = Arc::into_inner(member) {
+        member.stop();
+    }
+    done
+}
+
+/// Returns when the process is told to end; an error if the member cannot go on.
+async fn until_told(member: &Member) -> Result<(), String> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
+    let mut status = member.status();
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+            _ = hangup.recv() => member.reload(),
+            changed = status.changed() => {
+                changed.map_err(|_| "the thread of the member has ended".to_owned())?;
+                if let Some(why) = &status.borrow_and_update().authority.stopped {
+                    return Err(format!("the authority has stopped: {why}"));
+                }
+            }
+        }
+    }
+}
+
+/// A socket that only this user can use. Whatever an earlier process left there is removed: the data
+/// directory, where it is by default, belongs to this one.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// How long an agent has to end by itself.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,0 +1,77 @@
+//! Real members under real faults: 24 schedules, and some that have to be found broken.
+//!
+//! A program of its own, not one of the usual kind: it starts itself as the first process of a namespace,
+//! in which all members of a schedule are and with which they end.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use quorate_chaos::schedule::Beyond;
+use quorate_chaos::{Keep, Options, Outcome, Program, be_a_worker_if_told, run, setting};
+
+/// A test: what it shows, and whether it does.
+type Test = (&'static str, fn() -> Result<(), String>);
+
+const TESTS: [Test; 3] = [
+    ("twenty_four_schedules_break_nothing", schedules_break_nothing),
+    ("clocks_that_are_off_by_a_half_are_found", || beyond(Beyond::Clocks)),
+    ("refusals_for_who_is_there_are_found_if_trusted", || beyond(Beyond::Refusals)),
+];
+
+fn main() -> ExitCode {
+    be_a_worker_if_told();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|it| name.contains(*it));
+    let tests = TESTS.iter().filter(|(name, _)| wanted(name));
+    if words.iter().any(|word| word == "--list") {
+        tests.for_each(|(name, _)| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+    if let Some(reason) = setting::missing() {
+        println!("skipped: {reason}");
+        return ExitCode::SUCCESS;
+    }
+    let (mut passed, mut failed) = (0, 0);
+    for (name, test) in tests {
+        match test() {
+            Ok(()) => {
+                println!("test {name} ... ok");
+                passed += 1;
+            }
+            Err(why) => {
+                println!("test {name} ... FAILED: {why}");
+                failed += 1;
+            }
+        }
+    }
+    let word = if failed == 0 { "ok" } else { "FAILED" };
+    println!("test result: {word}. {passed} passed; {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs schedules with the command of this build.
+fn outcome(count: u64, beyond: Option<Beyond>) -> Result<Outcome, String> {
+    let (path, lease) = (env!("CARGO_BIN_EXE_quorate").into(), Duration::from_millis(600));
+    let program = Program { path, lease, flaw: None };
+    let keep = if beyond.is_some() { Keep::Nothing } else { Keep::Broken };
+    let options = Options { seed: 1, count, jobs: 4, keep, beyond, program };
+    let outcome = run(&options).map_err(|error| error.to_string())?;
+    if outcome.interrupted { Err("interrupted".into()) } else { Ok(outcome) }
+}
+
+fn schedules_break_nothing() -> Result<(), String> {
+    match outcome(24, None)?.broken {
+        0 => Ok(()),
+        broken => Err(format!("{broken} schedules are broken")),
+    }
+}
+
+/// What members rely on is broken: one has the chair before the other one's time is over.
+fn beyond(what: Beyond) -> Result<(), String> {
+    let found = outcome(4, Some(what))?.found;
+    match found.iter().any(|text| text.starts_with("guard before grant")) {
+        true => Ok(()),
+        false => Err(format!("it is not found: {found:?}")),
+    }
+}

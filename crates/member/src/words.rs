@@ -1,0 +1,68 @@
+//! What members say to each other.
+
+use quorate_authority::raft::Standing;
+use quorate_service::{founding, locks, seat};
+use serde::{Deserialize, Serialize};
+
+/// A frame between two members.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Frame<'a> {
+    /// Of a seed that may not belong to a cluster yet.
+    Founding(founding::Msg),
+    /// The first word of a session: whose disk votes here.
+    Introduction(Introduction),
+    /// Of a seat, or to and from the authority.
+    Seat(seat::Msg),
+    /// Of the consensus, in its own encoding.
+    Consensus(&'a [u8]),
+    /// About locks.
+    Lock(locks::Frame),
+}
+
+/// What a member says of its part in the consensus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Introduction {
+    /// The id of its disk, and where that stands; none if it does not vote.
+    pub(crate) voter: Option<(u64, Standing)>,
+}
+
+impl<'a> Frame<'a> {
+    /// The frame as bytes. Nothing in it can fail to be written.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).unwrap_or_default()
+    }
+
+    /// The frame that these bytes are, and nothing after it.
+    pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
+        match postcard::take_from_bytes(bytes) {
+            Ok((frame, [])) => Some(frame),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_core::Life;
+    use quorate_service::founding::Instance;
+
+    use super::*;
+
+    #[test]
+    fn frames_come_back_and_cut_ones_do_not() {
+        let frames = [
+            Frame::Founding(founding::Msg::Pledge(Instance(9))),
+            Frame::Introduction(Introduction { voter: Some((7, Standing { term: 3, last: 9 })) }),
+            Frame::Seat(seat::Msg::Ping { by: Life(4), change: None }),
+            Frame::Consensus(b"raft"),
+        ];
+        for frame in frames {
+            let bytes = frame.encode();
+            assert_eq!(Frame::decode(&bytes), Some(frame.clone()));
+            for cut in 0..bytes.len() {
+                assert_ne!(Frame::decode(&bytes[..cut]), Some(frame.clone()));
+            }
+            assert_eq!(Frame::decode(&[&bytes[..], &[0]].concat()), None);
+        }
+    }
+}

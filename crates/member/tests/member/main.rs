@@ -1,0 +1,5 @@
+//! Members of one process, over real sockets and disks.
+
+mod locks;
+mod plan;
+mod seats;

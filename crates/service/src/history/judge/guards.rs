@@ -1,0 +1,247 @@
+//! Guards: V5, V7, that only members are granted anything, and that no child outlives its lock.
+//!
+//! A guard lasts from its grant to its drop, or to the end of what its holder was told last: by the
+//! grant, or by a check, counted from when the check was begun. It ends with its process. Being marked
+//! as lost ends nothing: whoever has been told a time works until then.
+
+use alloc::borrow::Cow;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use quorate_core::Time;
+
+use super::super::{ChildState, Fact, Fence, Record, Role};
+use super::processes::At;
+use super::{Bench, Rule, milliseconds};
+use crate::register::Epoch;
+
+/// Something that one alone may have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Prize<'a> {
+    /// To preside.
+    Chair,
+    /// The lock of this name.
+    Lock(&'a str),
+}
+
+impl<'a> Prize<'a> {
+    fn name(self) -> Cow<'a, str> {
+        match self {
+            Self::Chair => "the chair".into(),
+            Self::Lock(name) => format!("lock {name}").into(),
+        }
+    }
+}
+
+/// A stretch of time in which one alone has something.
+struct Guard<'a> {
+    prize: Prize<'a>,
+    at: At,
+    granted: usize,
+    /// The record that says how long it lasts.
+    by: usize,
+    /// Until when it is good, by the kernel's clock.
+    ends: u64,
+    dropped: bool,
+}
+
+/// Judges; how many guards there were.
+pub(super) fn judge(bench: &mut Bench<'_>) -> usize {
+    primary(bench);
+    fences(bench);
+    children(bench);
+    let guards = guards(bench);
+    overlaps(bench, &guards);
+    guards.len()
+}
+
+/// All guards, in the order in which they were granted.
+fn guards<'a>(bench: &Bench<'a>) -> Vec<Guard<'a>> {
+    let mut guards: Vec<Guard<'a>> = Vec::new();
+    let mut chairs: BTreeMap<At, usize> = BTreeMap::new();
+    let mut locks: BTreeMap<(At, &str, Fence), usize> = BTreeMap::new();
+    let good_until = |place: usize, until: Time| {
+        let over = bench.processes.get(bench.processes.at(place)).over;
+        bench.processes.when(place, until).min(over.unwrap_or(u64::MAX))
+    };
+    for (place, record) in bench.records.iter().enumerate() {
+        let at = bench.processes.at(place);
+        let new = |prize, until| {
+            let ends = good_until(place, until);
+            Guard { prize, at, granted: place, by: place, ends, dropped: false }
+        };
+        let mut extend = |number: Option<&usize>, until: Time| {
+            let Some(guard) = number.map(|number| &mut guards[*number]) else { return };
+            let ends = good_until(place, until);
+            if !guard.dropped && ends > guard.ends {
+                (guard.by, guard.ends) = (place, ends);
+            }
+        };
+        match &record.fact {
+            // What has run out already when it is told was never had.
+            Fact::Presides { until, .. } if *until > record.clock => {
+                chairs.insert(at, guards.len());
+                guards.push(new(Prize::Chair, *until));
+            }
+            Fact::Until { at: until } => extend(chairs.get(&at), *until),
+            Fact::Lost { .. } | Fact::Out { .. } | Fact::Left => _ = chairs.remove(&at),
+            Fact::Granted { name, fence, until } if *until > record.clock => {
+                locks.insert((at, name, *fence), guards.len());
+                guards.push(new(Prize::Lock(name), *until));
+            }
+            Fact::Checked { name, fence, left } if left.0 > 0 => {
+                extend(locks.get(&(at, name, *fence)), record.clock + *left);
+            }
+            Fact::Dropped { name, fence } => {
+                if let Some(number) = locks.remove(&(at, name.as_str(), *fence)) {
+                    let guard = &mut guards[number];
+                    guard.dropped = true;
+                    if record.t < guard.ends {
+                        (guard.by, guard.ends) = (place, record.t);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    guards
+}
+
+/// At each grant every earlier guard is over.
+fn overlaps(bench: &mut Bench<'_>, guards: &[Guard<'_>]) {
+    let mut good: BTreeMap<Prize<'_>, Vec<&Guard<'_>>> = BTreeMap::new();
+    for guard in guards {
+        bench.test(Rule::GuardBeforeGrant);
+        let now = bench.record(guard.granted).t;
+        let earlier = good.entry(guard.prize).or_default();
+        earlier.retain(|earlier| earlier.ends > now);
+        for other in earlier.iter() {
+            // A process that goes on presiding in the next view has the chair already.
+            if guard.prize == Prize::Chair && other.at == guard.at {
+                continue;
+            }
+            let text = format!(
+                "{} has {} at {}, and {} has it until {}: {} too early",
+                bench.who(guard.granted),
+                guard.prize.name(),
+                bench.when(now),
+                bench.who(other.granted),
+                bench.when(other.ends),
+                milliseconds(other.ends - now)
+            );
+            bench.object(Rule::GuardBeforeGrant, [other.by, guard.granted], text);
+        }
+        earlier.push(guard);
+    }
+}
+
+/// Who is granted something sits in a view, and has not stopped in it.
+fn primary(bench: &mut Bench<'_>) {
+    let mut seats: BTreeMap<At, (usize, Option<Epoch>)> = BTreeMap::new();
+    for (place, record) in bench.records.iter().enumerate() {
+        let at = bench.processes.at(place);
+        let (until, epoch) = match &record.fact {
+            Fact::Installed { epoch, .. } => {
+                seats.insert(at, (place, Some(*epoch)));
+                continue;
+            }
+            Fact::Start { .. } | Fact::Stopped { .. } | Fact::Out { .. } | Fact::Left => {
+                seats.insert(at, (place, None));
+                continue;
+            }
+            Fact::Presides { epoch, until } => (*until, *epoch),
+            Fact::Granted { fence, until, .. } => (*until, fence.epoch),
+            _ => continue,
+        };
+        if bench.processes.get(at).role == Some(Role::Client) || until <= record.clock {
+            continue;
+        }
+        bench.test(Rule::Primary);
+        let (since, sits) = seats.get(&at).copied().unwrap_or((place, None));
+        let text = match sits {
+            Some(sits) if sits == epoch => continue,
+            Some(sits) => format!("sits in epoch {}, and is granted in {}", sits.0, epoch.0),
+            None => format!("is granted in epoch {}, and {}", epoch.0, why(bench.record(since))),
+        };
+        let text = format!("{} {text}", bench.who(place));
+        bench.object(Rule::Primary, [since, place], text);
+    }
+}
+
+/// Why a process may be granted nothing.
+const fn why(record: &Record) -> &'static str {
+    match record.fact {
+        Fact::Stopped { .. } => "has stopped there",
+        Fact::Out { .. } => "its life is over",
+        Fact::Left => "has left",
+        _ => "sits in no view",
+    }
+}
+
+/// Fences grow: of grants strictly, and at what is guarded.
+fn fences(bench: &mut Bench<'_>) {
+    let mut granted: BTreeMap<&str, (Fence, usize)> = BTreeMap::new();
+    let mut accepted: BTreeMap<&str, (Fence, usize)> = BTreeMap::new();
+    for (place, record) in bench.records.iter().enumerate() {
+        let (largest, name, fence, again) = match &record.fact {
+            Fact::Granted { name, fence, .. } => (&mut granted, name, *fence, false),
+            Fact::Gate { name, fence, accepted: true } => (&mut accepted, name, *fence, true),
+            _ => continue,
+        };
+        bench.test(Rule::Fences);
+        let (before, earlier) = *largest.entry(name).or_insert((fence, place));
+        if earlier != place && (fence < before || (fence == before && !again)) {
+            let (one, other) = (bench.who(earlier), bench.who(place));
+            let (fence, before) = (shown(fence), shown(before));
+            let text = match again {
+                true => format!(
+                    "{other} changes what lock {name} guards under fence {fence}, after {one} under {before}"
+                ),
+                false => format!(
+                    "lock {name} is granted to {other} under fence {fence}, after {before} to {one}"
+                ),
+            };
+            bench.object(Rule::Fences, [earlier, place], text);
+        } else {
+            largest.insert(name, (fence, place));
+        }
+    }
+}
+
+fn shown(fence: Fence) -> String {
+    format!("{}-{}", fence.epoch.0, fence.counter)
+}
+
+/// No child is alive when the next one has been granted its lock.
+fn children(bench: &mut Bench<'_>) {
+    let mut granted: BTreeMap<&str, (Fence, usize)> = BTreeMap::new();
+    let mut told: BTreeSet<(&str, u32)> = BTreeSet::new();
+    for (place, record) in bench.records.iter().enumerate() {
+        match &record.fact {
+            Fact::Granted { name, fence, .. } => {
+                let (largest, _) = granted.get(name.as_str()).copied().unwrap_or((*fence, place));
+                if *fence >= largest {
+                    granted.insert(name, (*fence, place));
+                }
+            }
+            Fact::Child { pid, name, fence, state: ChildState::Alive } => {
+                bench.test(Rule::Children);
+                let next = granted.get(name.as_str()).filter(|(later, _)| later > fence);
+                if let Some((later, grant)) = next
+                    && told.insert((name, *pid))
+                {
+                    let text = format!(
+                        "child {pid} works under lock {name} with fence {}, after {} was granted {}",
+                        shown(*fence),
+                        bench.who(*grant),
+                        shown(*later)
+                    );
+                    bench.object(Rule::Children, [*grant, place], text);
+                }
+            }
+            _ => {}
+        }
+    }
+}

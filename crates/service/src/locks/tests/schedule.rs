@@ -1,0 +1,131 @@
+//! Random schedules of locks: those of seats, with users that wish, hold and release.
+
+use std::format;
+use std::string::{String, ToString};
+use std::sync::Arc;
+use std::vec::Vec;
+
+use quorate_algorithms::Catalogued;
+use quorate_algorithms::mutex::Mutex;
+use quorate_core::trace::Record;
+use quorate_core::{NodeId, Own, Span, Time, Topology};
+use quorate_sim::{Draw, World};
+
+use super::cell::{Cell, Plan};
+use super::judge::Judge;
+use crate::locks::{KINDS, Kind, Limits, LockId, Mode};
+use crate::register::Space;
+use crate::seat::tests::schedule::{CALM, LEASE, Schedule as SeatSchedule, Users};
+use crate::{seat, service};
+
+/// What happens to a cluster, and what its users do.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    seats: SeatSchedule,
+    plan: Arc<Plan>,
+}
+
+/// What locks can be like: with each algorithm, so many permits.
+pub(super) fn spaces() -> Vec<Space> {
+    let names = Mutex::CATALOGUE.iter().filter_map(|meta| meta.name.strip_prefix("mutex/"));
+    let kinds = names.map(|name| (name, 1)).chain([("home", 3), ("home-by-priority", 1)]);
+    let spaces = kinds.map(|(algorithm, permits)| Space {
+        algorithm: algorithm.to_string(),
+        permits,
+        lock_delay: Span::ZERO,
+    });
+    spaces.filter(|space| Kind::of(space).is_ok()).collect()
+}
+
+impl Schedule {
+    /// A schedule drawn from its number.
+    pub(super) fn drawn(seed: u64) -> Self {
+        let seats = SeatSchedule::drawn(seed);
+        let mut draw = Draw::new(seed, 37);
+        let spaces = spaces();
+        let mut space = spaces[(seed % spaces.len() as u64) as usize].clone();
+        space.lock_delay = Span::units([0, 0, 0, 40][draw.below(4) as usize]);
+        let sweep = Span::units([15, 60, 500][draw.below(3) as usize]);
+        let kind = Kind::of(&space).expect("it is one of those");
+        let config = seat::Config {
+            evidence: seats.evidence,
+            trust_refusal: seats.trust_refusal,
+            ..seat::Config::of(seats.members, LEASE)
+        };
+        let limits = Limits { sweep, ..Limits::default() };
+        let count = 1 + draw.below(3) as usize;
+        let plan = Plan {
+            service: service::Config {
+                seat: Arc::new(config),
+                limits,
+                spaces: [("jobs".to_string(), kind)].into(),
+            },
+            locks: (0..count).map(|at| LockId::new("jobs", &format!("{at}"))).collect(),
+            modes: match space.permits {
+                1 if space.algorithm == "home" => [Mode::Exclusive, Mode::Shared].into(),
+                1 => [Mode::Exclusive].into(),
+                _ => [Mode::Permit].into(),
+            },
+            tries: space.algorithm.starts_with("home"),
+            revokes: draw.chance(0.3),
+            tasks: 1 + draw.below(2) as usize,
+            thinks: Span::units([10, 60, 200][draw.below(3) as usize]),
+            stays: Span::units([1, 10, 20][draw.below(3) as usize]),
+        };
+        Self { seats, plan: Arc::new(plan) }
+    }
+
+    /// What it breaks, if anything.
+    pub(super) fn run(&self, write: Option<&mut dyn FnMut(Record)>) -> Option<String> {
+        let SeatSchedule { members, seed, network, faults, users, healed, .. } = &self.seats;
+        let kinds = [seat::KINDS, KINDS, &["RESEND", "LINK-ACK"]].concat();
+        let plan = Arc::clone(&self.plan);
+        let topology = Topology::complete(members + 1);
+        let mut system =
+            Own::new("service/locks", &kinds, topology, move |waking| Cell::boot(&plan, &waking));
+        system.traits.restless = true;
+        let judge = Judge::new(faults);
+        let mut world = World::new(&system, users.clone(), judge, network, faults, *seed);
+        if let Some(write) = write {
+            world.trace(write);
+        }
+        world.go_on();
+        world.start();
+        let mut well = Err(String::new());
+        // Where messages are lost and take long, some algorithms need long for each grant.
+        for calm in (0..=4 * CALM).step_by(50) {
+            let until = Time::ZERO + Span::units(healed + calm);
+            world.run(u64::MAX, until);
+            if let Some(broken) = &world.observer().broken {
+                return Some(broken.clone());
+            }
+            if calm > CALM / 2 {
+                well = self.is_well(&world);
+                if well.is_ok() {
+                    return None;
+                }
+            }
+        }
+        well.err().map(|text| format!("liveness: {text}"))
+    }
+
+    /// Does everybody sit who should, in the same view, and has been granted every lock since all was
+    /// healed?
+    fn is_well(&self, world: &World<'_, Own<Cell>, Users, Judge<'_>>) -> Result<(), String> {
+        let seats = NodeId::first(self.seats.members).filter(|node| self.seats.is_up(*node));
+        let wanting = seats.filter_map(|node| Some((node, world.node(node).service().seat()?)));
+        let wanting = wanting.filter(|(_, seat)| seat.wants_to_sit() && seat.strikes() < 2);
+        let since = Time::ZERO + Span::units(self.seats.healed);
+        let mut view = None;
+        for (node, seat) in wanting {
+            let sits = seat.sits().ok_or_else(|| format!("{node} does not sit"))?;
+            if *view.get_or_insert(sits) != sits {
+                return Err(format!("{node} sits in {sits:?}, not in {view:?}"));
+            }
+            if let Some(lock) = world.observer().not_served(node, &self.plan.locks, since) {
+                return Err(format!("{node} has not had {lock:?}"));
+            }
+        }
+        Ok(())
+    }
+}
