@@ -4,11 +4,11 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::docs;
-use crate::shell::{cargo, output_of, run};
+use crate::shell::{output_of, target};
 
 /// Where they are put, below the folder of what is built.
 const FOLDER: &str = "pictures";
@@ -60,15 +60,13 @@ const SMALL: &[(&str, &str)] = &[
 
 /// Draws them all.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
-    run(cargo(root, &["build", "--quiet", "--locked", "--package", "quorate-cli"]))?;
-    let target = target(root)?;
-    let folder = target.join(FOLDER);
+    let program = docs::build(root)?;
+    let folder = target(root)?.join(FOLDER);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let program = target.join("debug").join("quorate");
-    let algorithms = docs::catalogue().map(|meta| {
-        let small = SMALL.iter().find(|(family, _)| meta.name.starts_with(family));
-        let small = small.map_or("", |(_, small)| *small);
-        (meta.name.to_owned(), format!("sim {} {small}", meta.name))
+    let algorithms = docs::names(root)?.into_iter().map(|name| {
+        let small = SMALL.iter().find(|(family, _)| name.starts_with(family));
+        let words = format!("sim {name} {}", small.map_or("", |(_, small)| *small));
+        (name, words)
     });
     let others = OTHERS.iter().map(|(name, words)| ((*name).to_owned(), (*words).to_owned()));
     let mut figures = Vec::new();
@@ -89,15 +87,6 @@ pub(crate) fn write(root: &Path) -> Result<(), String> {
     fs::write(&page, sheet(&figures)).map_err(|error| format!("{}: {error}", page.display()))?;
     println!("{} pictures: {}", figures.len(), page.display());
     Ok(())
-}
-
-/// The folder of what is built, which the user may have put elsewhere.
-fn target(root: &Path) -> Result<PathBuf, String> {
-    let command = cargo(root, &["metadata", "--no-deps", "--format-version", "1"]);
-    let text = output_of(command).ok_or("`cargo metadata` failed")?;
-    let found =
-        text.split_once("\"target_directory\":\"").and_then(|(_, rest)| rest.split_once('"'));
-    found.map(|(path, _)| PathBuf::from(path)).ok_or_else(|| "no target directory".to_owned())
 }
 
 fn sheet(figures: &[(String, String, String)]) -> String {
@@ -131,7 +120,5 @@ mod tests {
         let page = sheet(&[figure("one"), figure("two")]);
         assert_eq!(page.matches("<figure>").count(), 2);
         assert!(page.contains("src=\"two.svg\""));
-        let known = |name: &str| SMALL.iter().any(|(family, _)| name.starts_with(family));
-        assert!(docs::catalogue().all(|meta| known(meta.name)), "a family without a small run");
     }
 }

@@ -1,6 +1,6 @@
 //! Commands that are run, and what is said about them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -69,4 +69,13 @@ pub(crate) fn step(name: &str, work: impl FnOnce() -> Result<Step, String>) -> R
     let line = format!("{mark:<8}{seconds:>7.1} s  {name:<10}{word}");
     println!("{}", line.trim_end());
     result.map(|_| ())
+}
+
+/// The folder of what is built, which the user may have put elsewhere.
+pub(crate) fn target(root: &Path) -> Result<PathBuf, String> {
+    let command = cargo(root, &["metadata", "--no-deps", "--format-version", "1"]);
+    let text = output_of(command).ok_or("`cargo metadata` failed")?;
+    let found =
+        text.split_once("\"target_directory\":\"").and_then(|(_, rest)| rest.split_once('"'));
+    found.map(|(path, _)| PathBuf::from(path)).ok_or_else(|| "no target directory".to_owned())
 }

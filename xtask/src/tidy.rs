@@ -4,7 +4,6 @@ mod algorithm;
 
 use std::path::Path;
 
-use crate::docs;
 use crate::source::{File, Tree};
 use algorithm::Anatomy;
 
@@ -40,8 +39,8 @@ pub(crate) fn check(tree: &Tree) -> Result<String, String> {
     let exists = |path: &Path| tree.root.join(path).exists();
     faults.extend(tree.documents.iter().flat_map(|file| dead_links(file, exists)));
     let algorithms: Vec<&File> = tree.rust.iter().filter(|file| algorithm::is_one(file)).collect();
+    let catalogue: Vec<&str> = tree.rust.iter().flat_map(algorithm::catalogued).collect();
     for file in &algorithms {
-        let catalogue: Vec<&str> = docs::catalogue().map(|meta| meta.name).collect();
         faults.extend(Anatomy::of(file).faults(&catalogue));
         faults.extend(algorithm::timing_faults(file, &tree.rust));
         if let Some(scenarios) = &tree.scenarios {

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::servers;
-use crate::shell::{Step, cargo, output_of, run, run_silently};
+use crate::shell::{Step, cargo, output_of, run, run_silently, target};
+use crate::{docs, servers};
 
 /// Where the sources of the page are.
 const WEB: &str = "web";
@@ -35,7 +35,7 @@ pub(crate) fn build(root: &Path) -> Result<(), String> {
     })?;
     install_packages(root)?;
     run(npm(root, &["run", "--silent", "check"]))?;
-    let module = target(root).join(TARGET).join("page/quorate_page.wasm");
+    let module = target(root)?.join(TARGET).join("page/quorate_page.wasm");
     let mut node = Command::new("node");
     node.arg("build.mjs").arg("dist").arg(&module);
     node.current_dir(root.join(WEB)).stdin(Stdio::null());
@@ -63,11 +63,10 @@ pub(crate) fn test(root: &Path) -> Result<Step, String> {
         return Ok(Step::Skipped(why));
     }
     install_packages(root)?;
-    let program = ["build", "--quiet", "--locked", "--profile", "ci", "--package", "quorate-cli"];
-    run(cargo(root, &program))?;
+    let program = docs::build(root)?;
     let mut node = Command::new("node");
     node.args(["--test", "--test-concurrency=1", "--test-reporter=tap", "test/"]);
-    node.env("QUORATE", target(root).join("ci/quorate"));
+    node.env("QUORATE", program);
     node.current_dir(root.join(WEB)).stdin(Stdio::null());
     let printed = run_silently(node)?;
     let passed = printed.lines().find_map(|line| line.strip_prefix("# pass "));
@@ -103,10 +102,6 @@ fn npm(root: &Path, words: &[&str]) -> Command {
     let mut npm = Command::new("npm");
     npm.args(words).current_dir(root.join(WEB)).stdin(Stdio::null());
     npm
-}
-
-fn target(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 fn size(folder: &Path) -> Result<u64, String> {

@@ -1,5 +1,7 @@
 //! `quorate algorithms`.
 
+mod markdown;
+
 use quorate_core::{Channels, Meta, Shape, Timing};
 use quorate_lab::{BadInput, catalogue, meta};
 use serde_json::{Value, json};
@@ -11,6 +13,7 @@ use crate::output;
 /// Lists the algorithms, or explains one.
 pub(crate) fn run(arguments: &AlgorithmsArguments) -> Result<Done, BadInput> {
     match &arguments.algorithm {
+        None if arguments.markdown => output::print_line(markdown::document().trim_end()),
         None if arguments.json => {
             let all: Vec<_> = catalogue().map(describe).collect();
             output::print_line(&serde_json::to_string_pretty(&all).unwrap_or_default());

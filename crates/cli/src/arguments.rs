@@ -364,6 +364,9 @@ pub(crate) struct AlgorithmsArguments {
     /// Print one JSON value and nothing else
     #[arg(long)]
     pub(crate) json: bool,
+    /// Explain all, as one document
+    #[arg(long, conflicts_with_all = ["json", "algorithm"])]
+    pub(crate) markdown: bool,
 }
 
 #[derive(Args, Debug)]

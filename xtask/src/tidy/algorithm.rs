@@ -38,6 +38,13 @@ pub(super) fn is_unlisted(file: &File) -> bool {
     file.path.starts_with(PLACE) && !is_one(file) && body.into_iter().any(of_protocol)
 }
 
+/// The types that the catalogues in a file list.
+pub(super) fn catalogued(file: &File) -> Vec<&str> {
+    let lists = file.text.split("catalogue! { ").skip(1);
+    let lists = lists.filter_map(|rest| rest.split('}').next());
+    lists.flat_map(|list| list.lines().filter_map(|line| line.trim().strip_suffix(','))).collect()
+}
+
 /// A wrapper and a part say in a sentence what they are.
 pub(super) fn unlisted_faults(file: &File) -> Vec<Fault> {
     let anatomy = Anatomy::of(file);
@@ -83,6 +90,12 @@ impl<'a> Anatomy<'a> {
         let mut faults = self.header_faults();
         faults.extend(self.name_faults(catalogue));
         faults
+    }
+
+    /// The type that is the algorithm.
+    fn implementing(&self) -> Option<&'a str> {
+        let mut lines = self.file.text.lines();
+        lines.find_map(|line| line.strip_prefix("impl Algorithm for ")?.strip_suffix(" {"))
     }
 
     /// What stands before the first heading.
@@ -143,7 +156,7 @@ impl<'a> Anatomy<'a> {
             let text = format!("{name} belongs into {path}");
             faults.push(Fault::new(self.file, line, text));
         }
-        if !catalogue.contains(&name) {
+        if !self.implementing().is_some_and(|it| catalogue.contains(&it)) {
             let text = format!("{name} is missing in the catalogue of its family");
             faults.push(Fault::new(self.file, line, text));
         }
@@ -251,12 +264,13 @@ mod tests {
 
     fn file(header: &str, body: &str) -> File {
         let name = "        name: \"mutex/some-name\",\n";
-        let text = format!("{header}\nconst META: Meta = Meta {{\n{name}{body}}}\n");
+        let meta = format!("const META: Meta = Meta {{\n{name}{body}}}\n");
+        let text = format!("{header}\nimpl Algorithm for SomeName {{\n{meta}}}\n");
         File { path: PATH.into(), text }
     }
 
     fn faults(file: &File) -> Vec<String> {
-        let faults = Anatomy::of(file).faults(&["mutex/some-name"]);
+        let faults = Anatomy::of(file).faults(&["SomeName"]);
         faults.into_iter().map(|fault| format!("{}: {}", fault.line, fault.text)).collect()
     }
 
@@ -318,6 +332,12 @@ impl Protocol for Part {{
         assert!(is_unlisted(&part("//! A part.")));
         assert_eq!(unlisted_faults(&part("//! A part.")), []);
         assert_eq!(unlisted_faults(&part("//! a part")).len(), 1);
+    }
+
+    #[test]
+    fn catalogues_list_types() {
+        let text = "crate::catalogue::catalogue! { Mutex:\n    One,\n    Two,\n}\n    Three,\n";
+        assert_eq!(catalogued(&File { path: "a.rs".into(), text: text.into() }), ["One", "Two"]);
     }
 
     #[test]
