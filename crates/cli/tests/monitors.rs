@@ -70,7 +70,7 @@ const MUTANTS: [(&str, &str, Option<&str>); 29] = [
     ("group: liveness", "group/sequencer", Some("SamePlace")),
     (
         "service: one_history",
-        "service/seat --nodes 3 --crash 4@7.5 --recover 4@20",
+        "service/seat --nodes 2 --crash 3@7.5 --recover 3@27.5 --disk-write 2",
         Some("AnswerBeforeDisk"),
     ),
     (

@@ -23,6 +23,8 @@ use crate::{Answer, catalogue, measure, quorums};
 
 /// So many steps of a run are kept to be drawn; of a longer run, the first ones.
 const RECORDS_MAX: usize = 250_000;
+/// A page has no room for more nodes.
+const NODES_MAX: usize = 1_000_000;
 /// A check gives up beyond so many states if nothing is said: a page has to answer.
 const STATES_MAX: u64 = 3_000_000;
 /// The most runs that are remembered.
@@ -155,6 +157,10 @@ impl Desk {
         told: &mut dyn FnMut(&str),
     ) -> Result<Answer, Refused> {
         let spec = Spec::typed(algorithm, words)?;
+        if spec.nodes > NODES_MAX {
+            let reason = format!("a page simulates at most {NODES_MAX} nodes");
+            return Err(refused("--nodes", reason));
+        }
         spec.plant()?;
         let events = estimate(&spec).unwrap_or(0.0);
         if events > EVENTS_MAX {
