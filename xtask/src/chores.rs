@@ -213,7 +213,6 @@ fn cpu_seconds() -> Result<f64, String> {
 /// Puts real members under real faults.
 pub(crate) fn chaos(root: &Path, rest: &[&str]) -> Result<(), String> {
     step("servers", servers::install)?;
-    run(cargo(root, &["build", "--quiet", "--release", "--locked", "--package", "quorate-cli"]))?;
     let words = ["run", "--quiet", "--release", "--locked", "--package", "quorate-chaos", "--"];
     let mut command = cargo(root, &words);
     command.args(rest);
@@ -221,7 +220,7 @@ pub(crate) fn chaos(root: &Path, rest: &[&str]) -> Result<(), String> {
 }
 
 /// What is measured of real clusters.
-pub(crate) const CLUSTER_BENCHES: [&str; 1] = ["cluster"];
+pub(crate) const CLUSTER_BENCHES: [&str; 2] = ["cluster", "locks"];
 
 /// Measures against a reference, in one run.
 pub(crate) fn bench(root: &Path, name: &str, rest: &[&str]) -> Result<(), String> {

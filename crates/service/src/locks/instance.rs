@@ -83,6 +83,14 @@ impl Instance {
         }
     }
 
+    /// Is it known that somebody elsewhere wants it?
+    pub(super) const fn is_wanted(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Rights(rights) => rights.is_contended(),
+        }
+    }
+
     /// The largest counter of a grant that is known here.
     pub(super) fn counter(&self) -> u64 {
         match self {
@@ -114,6 +122,23 @@ impl Instance {
             Self::Rights(rights) => {
                 rights.leave(place, &mut |to, msg| post(to, Inner::Rights(msg)));
             }
+        }
+    }
+
+    /// May one be let in exclusively, and does nobody elsewhere want it, as far as is known here? An
+    /// algorithm of the catalogue has to be asked.
+    pub(super) const fn rests(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Rights(rights) => rights.rests(),
+        }
+    }
+
+    /// One is out who was alone inside, and nobody is to hear of it. False if somebody is.
+    pub(super) const fn leave_to_rest(&mut self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Rights(rights) => rights.leave_to_rest(),
         }
     }
 

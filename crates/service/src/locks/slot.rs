@@ -3,24 +3,27 @@
 //!
 //! A slot is a value of its own: a step of it needs the [`Gate`](super::Gate) and nothing of other
 //! locks. Users are served in the order in which they came, or by priority where the lock is of such a
-//! kind. While others may be waiting elsewhere, at most [`BURST_MAX`] local users are served in a row.
+//! kind. While others may be waiting elsewhere, at most [`BURST_MAX`] local users are served in a row, and
+//! where it is known that they do, none more when that has gone on for [`BURST_TIME`].
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use quorate_core::{Life, NodeId, Time};
+use quorate_core::{Life, NodeId, Span, Time};
 
-use super::gate::Port;
+use super::gate::{Gate, Port};
 use super::instance::{Instance, Method, Place, Post};
 use super::rights::Holder;
 use super::words::{
-    Body, Event, Fence, Held, Inner, LockId, Loss, Mode, Owner, Patience, Refused, Report, Wish,
-    WishId,
+    Body, Event, Fence, Held, Inner, LockId, Loss, Mode, Owner, Patience, Refused, Report, Text,
+    Wish, WishId,
 };
 use crate::register::Epoch;
 
 /// So many users of one process get a lock in a row while others may be waiting elsewhere.
 pub const BURST_MAX: u32 = 16;
+/// Nor is anybody else let in while others are known to wait, when the first one was so long ago: 100 µs.
+pub const BURST_TIME: Span = Span(100_000);
 
 /// A lock at one process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -36,8 +39,9 @@ pub struct Slot {
     frozen: bool,
     /// It was used since the home asked last.
     touched: bool,
-    /// How many were served in a row.
+    /// How many were served in a row, and when the first one was.
     burst: u32,
+    since: Time,
 }
 
 /// A wish that waits.
@@ -113,6 +117,7 @@ impl Slot {
             frozen: false,
             touched: false,
             burst: 0,
+            since: Time::ZERO,
         }
     }
 
@@ -310,6 +315,38 @@ impl Slot {
         self.pump(port);
     }
 
+    /// Lets somebody in exclusively, if that has nothing else done: what [`wish`](Self::wish) comes to then.
+    pub(super) fn take(
+        &mut self,
+        gate: &Gate,
+        now: Time,
+        (id, stamp): (WishId, u64),
+        (session, text): (u64, &Text),
+    ) -> Option<Fence> {
+        let Run { instance, not_before, .. } = self.run.as_mut()?;
+        let rests = gate.open && !self.frozen && self.waiting.is_empty() && self.guards.is_empty();
+        if !rests || now < *not_before || !instance.rests() {
+            return None;
+        }
+        let (place, fence) = instance.enter(Mode::Exclusive);
+        (self.touched, self.burst, self.since) = (true, 1, now);
+        let (owner, mode) = (Owner { session, text: text.clone() }, Mode::Exclusive);
+        self.guards.push(Guard { id, owner, stamp, mode, place, fence, forced: None });
+        Some(fence)
+    }
+
+    /// Gives a guard back, if that has nothing else done: what [`release`](Self::release) comes to then.
+    pub(super) fn put_back(&mut self, id: WishId) -> bool {
+        let Some(Run { instance, .. }) = &mut self.run else { return false };
+        let alone = matches!(&self.guards[..], [guard] if guard.id == id && guard.forced.is_none());
+        if !alone || self.frozen || !self.waiting.is_empty() || !instance.leave_to_rest() {
+            return false;
+        }
+        self.guards.clear();
+        self.burst = 0;
+        true
+    }
+
     /// Takes a wish out of the queue, if it is there.
     fn take_back(&mut self, port: &mut Port<'_>, id: WishId) -> bool {
         let at = self.waiting.iter().position(|waiting| waiting.wish.id == id);
@@ -417,8 +454,13 @@ impl Slot {
             let granting = port.gate.until.is_some() && port.now >= *not_before;
             let first = self.waiting.front().filter(|_| granting).map(|waiting| &waiting.wish);
             let (used, may) = (instance.is_used(), first.is_some_and(|it| instance.may(it.mode)));
-            let bound = self.burst < BURST_MAX || !instance.is_contended() || flaw!(TokenKept);
+            let long = instance.is_wanted() && port.now >= self.since + BURST_TIME;
+            let few = self.burst < BURST_MAX && !(long && self.burst > 0);
+            let bound = few || !instance.is_contended() || flaw!(TokenKept);
             if may && bound {
+                if self.burst == 0 {
+                    self.since = port.now;
+                }
                 self.burst += 1;
                 self.grant(port);
                 continue;
