@@ -37,7 +37,8 @@ enum Task {
         idle: u64,
     },
     /// The bars of locks, next to Redis, etcd and a bare TCP connection: about two minutes
-    Locks {
+    #[command(name = "lock-bars")]
+    Bars {
         /// How long the idle cluster is watched, in seconds
         #[arg(long, default_value_t = 10)]
         idle: u64,
@@ -55,7 +56,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Cluster { rounds, idle } => cluster(rounds, idle),
-        Task::Locks { idle } => locks::measure(idle),
+        Task::Bars { idle } => locks::measure(idle),
         Task::Peer(options) => peer::be(options),
         Task::Pong { address, core, rounds, pause } => pingpong::pong(address, core, rounds, pause),
         Task::Agent(task) => match quorate_agent::run_beside(task, takeover::hold_if_told) {

@@ -53,7 +53,7 @@ pub(crate) enum Command {
     /// The own voter knows something new.
     Consensus(raft::Status),
     /// The own voter is ready to be introduced.
-    Introduce { peer: Peer, introduction: Introduction },
+    Introduce { peer: Peer, number: u64, introduction: Introduction },
     /// The own voter says whether another one can be believed.
     Trusted { peer: Peer, id: u64, trusted: bool },
     /// There is an etcd, or why there is none.
@@ -660,8 +660,10 @@ impl Handler for Runtime {
         if let Some(heart) = self.shared.lock().as_mut() {
             heart.reach(name.as_str(), None);
         }
-        // Another process of that name has another life. This one goes on with a gap in what was said.
-        if let (false, Some(life)) = (*why == Lost::Restarted, self.life_of(&name)) {
+        // Another process of that name has another life. This one goes on with a gap in what was said, if
+        // it is in the view: who waits to come in has missed nothing of it.
+        let sits = self.with_seat(|seat| seat.sits().is_some()).unwrap_or(false);
+        if let (false, true, Some(life)) = (*why == Lost::Restarted, sits, self.life_of(&name)) {
             self.step(io, wish(seat::Command::Severed(life)));
         }
     }
@@ -712,8 +714,10 @@ impl Handler for Runtime {
                 }
                 self.mind_voters(io);
             }
-            Command::Introduce { peer, introduction } => {
-                consensus::send_introduction(io, peer, introduction);
+            Command::Introduce { peer, number, introduction } => {
+                if self.consensus.is_due(peer, number) {
+                    consensus::send_introduction(io, peer, introduction);
+                }
             }
             Command::Trusted { peer, id, trusted } => {
                 self.consensus.trusted(io, peer, id, trusted);
