@@ -34,6 +34,7 @@ pub(crate) struct PeerOptions {
     root: PathBuf,
     core: usize,
     members: usize,
+    #[arg(long)]
     secure: bool,
 }
 
@@ -86,7 +87,8 @@ impl Pair {
             let mut command = Command::new(std::env::current_exe().map_err(|error| said(&error))?);
             command.args(["peer", name, &addresses[place].to_string(), &addresses[0].to_string()]);
             command.arg(root.path()).args([cores[place].to_string(), names.len().to_string()]);
-            command.arg(secure.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.args(secure.then_some("--secure"));
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
             let mut child = command.spawn().map_err(|error| said(&error))?;
             let (orders, answers) =
                 child.stdin.take().zip(child.stdout.take()).ok_or("no pipes")?;

@@ -14,10 +14,17 @@ use quorate_chaos::{
 /// A test: what it shows, and whether it does.
 type Test = (&'static str, fn() -> Result<(), String>);
 
-const TESTS: [Test; 3] = [
+const TESTS: [Test; 6] = [
     ("twenty_four_schedules_break_nothing", schedules_break_nothing),
     ("clocks_that_are_off_by_a_half_are_found", || beyond(Beyond::Clocks)),
     ("refusals_for_who_is_there_are_found_if_trusted", || beyond(Beyond::Refusals)),
+    ("a_lock_taken_by_force_that_is_granted_at_once_is_found", || {
+        planted("ForcedIsOver@all", "guard before grant")
+    }),
+    ("a_grant_before_all_have_said_what_they_hold_is_found", || {
+        planted("GrantBeforeHeld@all", "guard before grant")
+    }),
+    ("a_fence_from_memory_is_found", || planted("FenceFromMemory@all", "primary")),
 ];
 
 fn main() -> ExitCode {
@@ -78,6 +85,15 @@ fn schedules_break_nothing() -> Result<(), String> {
 fn beyond(what: Beyond) -> Result<(), String> {
     let found = outcome(4, Some(what), None)?.found;
     match found.iter().any(|text| text.starts_with("guard before grant")) {
+        true => Ok(()),
+        false => Err(format!("it is not found: {found:?}")),
+    }
+}
+
+/// A mistake is planted in all members: this rule is broken.
+fn planted(flaw: &'static str, rule: &str) -> Result<(), String> {
+    let found = outcome(12, None, Some(flaw))?.found;
+    match found.iter().any(|text| text.starts_with(rule)) {
         true => Ok(()),
         false => Err(format!("it is not found: {found:?}")),
     }

@@ -46,7 +46,7 @@ pub(crate) struct Consensus {
     /// The disks of others, as they introduced themselves and are trusted.
     ids: BTreeMap<Peer, u64>,
     /// To whom the own voter was introduced in the present session, and which introduction that was.
-    told: BTreeMap<Peer, u64>,
+    introduced_to: BTreeMap<Peer, u64>,
     introductions: u64,
     /// Who was introduced, whether it votes or not.
     introduced: BTreeMap<Peer, Option<u64>>,
@@ -67,7 +67,7 @@ impl Consensus {
             engine: Engine::Elsewhere,
             status: Status::default(),
             ids: BTreeMap::new(),
-            told: BTreeMap::new(),
+            introduced_to: BTreeMap::new(),
             introductions: 0,
             introduced: BTreeMap::new(),
             turn: 0,
@@ -220,12 +220,12 @@ impl Consensus {
         let Some(raft) = self.voter().cloned() else {
             return send_introduction(io, peer, Introduction::default());
         };
-        if self.told.contains_key(&peer) {
+        if self.introduced_to.contains_key(&peer) {
             return;
         }
         self.introductions += 1;
         let number = self.introductions;
-        self.told.insert(peer, number);
+        self.introduced_to.insert(peer, number);
         bridge.ask(remote, async move {
             let standing = raft.standing().await.ok()?;
             let introduction = Introduction { voter: Some((raft.id(), standing)) };
@@ -235,7 +235,7 @@ impl Consensus {
 
     /// Is this introduction for the session that there is now?
     pub(crate) fn is_due(&self, peer: Peer, number: u64) -> bool {
-        self.told.get(&peer) == Some(&number)
+        self.introduced_to.get(&peer) == Some(&number)
     }
 
     /// Somebody says whose disk votes there: is that where it can stand, after what it promised?
@@ -284,7 +284,7 @@ impl Consensus {
     pub(crate) fn forget(&mut self, peer: Peer) {
         self.ids.remove(&peer);
         self.introduced.remove(&peer);
-        self.told.remove(&peer);
+        self.introduced_to.remove(&peer);
     }
 
     /// Whoever is there is dead, or has ended: if it led, somebody else is to.

@@ -50,7 +50,7 @@ mod words;
 
 pub use gate::{Gate, Port};
 pub use rights::Msg as RightsMsg;
-pub use slot::{BURST_MAX, BURST_TIME, Slot};
+pub use slot::{BURST_MAX, Slot};
 pub use space::{BadSpace, Kind, Limits, LockSpace};
 pub use words::{
     Body, Event, Fence, Frame, Held, Inner, KINDS, LockId, Loss, Mode, Outlet, Owner, Patience,

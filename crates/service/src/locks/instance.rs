@@ -83,14 +83,6 @@ impl Instance {
         }
     }
 
-    /// Is it known that somebody elsewhere wants it?
-    pub(super) const fn is_wanted(&self) -> bool {
-        match self {
-            Self::Plain(_) => false,
-            Self::Rights(rights) => rights.is_contended(),
-        }
-    }
-
     /// The largest counter of a grant that is known here.
     pub(super) fn counter(&self) -> u64 {
         match self {

@@ -3,13 +3,12 @@
 //!
 //! A slot is a value of its own: a step of it needs the [`Gate`](super::Gate) and nothing of other
 //! locks. Users are served in the order in which they came, or by priority where the lock is of such a
-//! kind. While others may be waiting elsewhere, at most [`BURST_MAX`] local users are served in a row, and
-//! where it is known that they do, none more when that has gone on for [`BURST_TIME`].
+//! kind. While others may be waiting elsewhere, at most [`BURST_MAX`] local users are served in a row.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use quorate_core::{Life, NodeId, Span, Time};
+use quorate_core::{Life, NodeId, Time};
 
 use super::gate::{Gate, Port};
 use super::instance::{Instance, Method, Place, Post};
@@ -22,8 +21,6 @@ use crate::register::Epoch;
 
 /// So many users of one process get a lock in a row while others may be waiting elsewhere.
 pub const BURST_MAX: u32 = 16;
-/// Nor is anybody else let in while others are known to wait, when the first one was so long ago: 100 µs.
-pub const BURST_TIME: Span = Span(100_000);
 
 /// A lock at one process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -39,9 +36,8 @@ pub struct Slot {
     frozen: bool,
     /// It was used since the home asked last.
     touched: bool,
-    /// How many were served in a row, and when the first one was.
+    /// How many were served in a row.
     burst: u32,
-    since: Time,
 }
 
 /// A wish that waits.
@@ -117,7 +113,6 @@ impl Slot {
             frozen: false,
             touched: false,
             burst: 0,
-            since: Time::ZERO,
         }
     }
 
@@ -329,7 +324,7 @@ impl Slot {
             return None;
         }
         let (place, fence) = instance.enter(Mode::Exclusive);
-        (self.touched, self.burst, self.since) = (true, 1, now);
+        (self.touched, self.burst) = (true, 1);
         let (owner, mode) = (Owner { session, text: text.clone() }, Mode::Exclusive);
         self.guards.push(Guard { id, owner, stamp, mode, place, fence, forced: None });
         Some(fence)
@@ -454,13 +449,8 @@ impl Slot {
             let granting = port.gate.until.is_some() && port.now >= *not_before;
             let first = self.waiting.front().filter(|_| granting).map(|waiting| &waiting.wish);
             let (used, may) = (instance.is_used(), first.is_some_and(|it| instance.may(it.mode)));
-            let long = instance.is_wanted() && port.now >= self.since + BURST_TIME;
-            let few = self.burst < BURST_MAX && !(long && self.burst > 0);
-            let bound = few || !instance.is_contended() || flaw!(TokenKept);
+            let bound = self.burst < BURST_MAX || !instance.is_contended() || flaw!(TokenKept);
             if may && bound {
-                if self.burst == 0 {
-                    self.since = port.now;
-                }
                 self.burst += 1;
                 self.grant(port);
                 continue;

@@ -9,7 +9,7 @@ use super::net::{Net, lock};
 use super::schedule::spaces;
 use crate::flaw::plant;
 use crate::locks::{
-    BURST_MAX, BURST_TIME, Event, Kind, LockSpace, Loss, Mode, Patience, Refused, Revoke, WishId,
+    BURST_MAX, Event, Kind, LockSpace, Loss, Mode, Patience, Refused, Revoke, WishId,
 };
 use crate::register::Space;
 
@@ -135,30 +135,6 @@ fn nobody_is_passed_over_for_long() {
             assert_eq!(kept, usize::MAX, "{algorithm}: a token that is kept is found");
         }
     }
-}
-
-/// Who is first after so much time: the next user here, or the other process?
-#[test]
-fn a_burst_is_over_when_it_was_long_and_somebody_elsewhere_waits() {
-    for (passed, here) in [(Span(BURST_TIME.0 - 1), true), (BURST_TIME, false)] {
-        let mut net = Net::of(2, "home", 1);
-        let mine: Vec<WishId> = (0..3).map(|_| net.wish(0, "a", X)).collect();
-        net.run();
-        let other = net.wish(1, "a", X);
-        net.run();
-        net.tick(passed);
-        net.release(0, "a", mine[0]);
-        net.run();
-        let next = if here { mine[1] } else { other };
-        assert_eq!(net.granted(), [mine[0], next], "{passed:?}");
-    }
-    // As long as nobody else wants it, it goes on.
-    let mut net = Net::of(2, "home", 1);
-    let mine: Vec<WishId> = (0..3).map(|_| net.wish(0, "a", X)).collect();
-    net.run();
-    net.tick(BURST_TIME);
-    net.release(0, "a", mine[0]);
-    assert_eq!(net.granted(), mine[..2]);
 }
 
 /// Readers share, a writer waits for them, and readers who come later wait for the writer.
