@@ -32,20 +32,23 @@ pub(crate) fn measure(idle_seconds: u64) -> Result<(), String> {
         println!("(no Redis to compare with: Debian's package is redis-server)");
     }
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
-    alone(&mut rows, &mut notes, redis.as_ref())?;
-    hand_over(&mut rows, &mut notes)?;
-    crowds(&mut rows, &mut notes, redis.as_ref())?;
+    let mut parts = vec![
+        alone(&mut rows, &mut notes, redis.as_ref()),
+        hand_over(&mut rows, &mut notes),
+        crowds(&mut rows, &mut notes, redis.as_ref()),
+    ];
     drop(redis);
     let etcd = Server::etcd();
     if etcd.is_none() {
         println!("(no etcd to compare with: Debian's package is etcd-server)");
     }
-    take_over(&mut rows, &mut notes, etcd.as_ref())?;
-    idle_row(&mut rows, etcd.as_ref(), idle_seconds)?;
+    parts.push(take_over(&mut rows, &mut notes, etcd.as_ref()));
+    parts.push(idle_row(&mut rows, etcd.as_ref(), idle_seconds));
     let missed = print(&rows);
     notes.iter().for_each(|note| println!("{note}"));
     println!("{} bars, {missed} missed", rows.len());
-    Ok(())
+    // What could not be measured is told after what could.
+    parts.into_iter().collect()
 }
 
 fn cores() -> [usize; 2] {
