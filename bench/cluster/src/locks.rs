@@ -14,6 +14,8 @@ use crate::{idle, pin, pingpong};
 
 /// How long a holder keeps what the next one sleeps for, in microseconds.
 const PAUSE: u64 = 300;
+/// A wish is known in the other process after so long, in nanoseconds.
+const KNOWN: u64 = 100_000;
 /// So often a lock is handed over.
 const HANDS: u64 = 1_500;
 /// So often it is taken again.
@@ -146,40 +148,42 @@ fn hand_over(rows: &mut Vec<Row>, notes: &mut Vec<String>) -> Result<(), String>
 
 fn fairness(rows: &mut Vec<Row>, notes: &mut Vec<String>, pair: &mut Pair) -> Result<(), String> {
     let answers = pair.both("fair 4 1000")?;
-    let (mut owners, mut waits) = (BTreeMap::new(), Vec::new());
+    let mut grants = BTreeMap::new();
     for (process, answer) in answers.iter().enumerate() {
-        for fence in answer["fences"].as_array().into_iter().flatten() {
-            let number = |place: usize| fence[place].as_u64().unwrap_or(0);
-            owners.insert((number(0), number(1)), process);
+        for grant in answer.as_array().into_iter().flatten() {
+            let number = |place: usize| grant[place].as_u64().unwrap_or(0);
+            grants.insert((number(0), number(1)), (process, number(2), number(3)));
         }
-        waits.extend(answer["waits"].as_array().into_iter().flatten().filter_map(Value::as_f64));
     }
-    let (mut runs, mut run, mut before) = (Vec::new(), 0_u32, None);
-    // Before and after the time that both are at it, one is alone.
-    for owner in owners.into_values() {
-        if before != Some(owner) {
-            runs.push(run);
-            run = 0;
+    let (mut waits, mut passed, mut handed) = (Vec::new(), Vec::new(), 0);
+    // When the other process had it, since this one had it last.
+    let (mut others, mut before) = (Vec::new(), None);
+    for (process, wished, had) in grants.into_values() {
+        waits.push(had.saturating_sub(wished) as f64);
+        if before.is_some_and(|before| before != process) {
+            handed += 1;
+            let known = wished + KNOWN;
+            passed.push(others.iter().filter(|had| **had > known).count() as f64);
+            others.clear();
         }
-        run += 1;
-        before = Some(owner);
+        others.push(had);
+        before = Some(process);
     }
-    let inner: Vec<u32> = runs.iter().skip(2).copied().collect();
-    let longest = inner.iter().max().copied().unwrap_or(0);
+    let (longest, most) = (quantile(&mut passed, 0.99), quantile(&mut passed, 1.0));
     let (p50, p99) = (quantile(&mut waits, 0.5), quantile(&mut waits, 0.99));
     let ratio = p99 / p50;
     rows.push(Row {
         bar: "two processes on one lock, 4 users each",
-        measured: format!("{longest} grants, p99/p50 {:.0}/{:.0} µs", p99 / 1e3, p50 / 1e3),
+        measured: format!("{longest:.0} passed (p99), waits {:.0}/{:.0} µs", p99 / 1e3, p50 / 1e3),
         reference: "–".into(),
         ratio: Some(ratio),
-        must: Goal::new("≤ 16 grants, ≤ 10 ×", longest <= 16 && ratio <= 10.0),
+        must: Goal::new("≤ 16 grants, p99 ≤ 10 × p50", longest <= 16.0 && ratio <= 10.0),
         stretch: Some(Goal::new("≤ 4 ×", ratio <= 4.0)),
     });
     notes.push(format!(
-        "two processes on one lock: {} grants in a second, {} hand-overs",
-        waits.len(),
-        runs.len()
+        "two processes on one lock: {} grants in a second, {handed} hand-overs; {most:.0} local grants at most \
+         after a wish elsewhere had to be known",
+        waits.len()
     ));
     Ok(())
 }
@@ -289,7 +293,8 @@ fn take_over(
 
 fn idle_row(rows: &mut Vec<Row>, etcd: Option<&Server>, seconds: u64) -> Result<(), String> {
     let (member, etcd) = idle::compare(etcd, seconds)?;
-    let ratio = etcd.map(|etcd| member / etcd);
+    // A clock of ten milliseconds may not have counted anything.
+    let ratio = etcd.filter(|etcd| *etcd > 0.0).map(|etcd| member / etcd);
     rows.push(Row {
         bar: "CPU of an idle member, lan profile",
         measured: format!("{member:.2} %"),

@@ -46,15 +46,13 @@ pub(crate) fn again(address: SocketAddr, rounds: u32, core: usize) -> Result<f64
         stream.set_nodelay(true).map_err(said)?;
         let (take, give, mut answer) = (take("again"), give("again"), [0; 64]);
         let mut all = Vec::new();
-        for _ in 0..10 {
+        for _ in 0..rounds {
             let begun = Instant::now();
-            for _ in 0..rounds / 10 {
-                for question in [&take, &give] {
-                    stream.write_all(question).map_err(said)?;
-                    let _ = stream.read(&mut answer).map_err(said)?;
-                }
+            for question in [&take, &give] {
+                stream.write_all(question).map_err(said)?;
+                let _ = stream.read(&mut answer).map_err(said)?;
             }
-            all.push(begun.elapsed().as_nanos() as f64 / f64::from(rounds / 10));
+            all.push(begun.elapsed().as_nanos() as f64);
         }
         Ok(quantile(&mut all, 0.5))
     })
