@@ -1,36 +1,54 @@
-//! What is done to members, written down in the words of their own histories.
+//! What is done to members and by their users, written down in the words of their own histories.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
 use quorate_core::Time;
 use quorate_service::Nonce;
 use quorate_service::history::{Fact, HARNESS, Record};
-use rustix::time::{ClockId, clock_gettime};
 
 /// The kernel's clock, which all histories of a machine have in common, in nanoseconds.
 #[must_use]
 pub fn kernel_time() -> u64 {
-    let now = clock_gettime(ClockId::Boottime);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    quorate_transport::reading().0
 }
 
-/// The history of what is done.
+/// A history that is being written, each fact at once and in one piece.
 pub(crate) struct Book {
     file: File,
+    member: String,
+    process: Nonce,
 }
 
 impl Book {
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::create(folder.join("harness.history.jsonl"))? })
+    /// The history of what is done to members, in this folder.
+    pub(crate) fn of_harness(folder: &Path, name: &str) -> io::Result<Self> {
+        let path = folder.join(format!("{name}.history.jsonl"));
+        Self::open(&path, HARNESS.to_owned(), Nonce(0))
     }
 
-    /// Writes down what is done at this moment.
+    /// Goes on with this file, for this process.
+    pub(crate) fn open(path: &Path, member: String, process: Nonce) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self { file, member, process })
+    }
+
+    /// The same history, for another thread.
+    pub(crate) fn another(&self) -> io::Result<Self> {
+        let (file, member) = (self.file.try_clone()?, self.member.clone());
+        Ok(Self { file, member, process: self.process })
+    }
+
+    /// Writes down what happens at this moment.
     pub(crate) fn note(&mut self, fact: Fact) -> io::Result<()> {
-        let t = kernel_time();
-        let (member, process) = (HARNESS.to_owned(), Nonce(0));
-        let record = Record { t, clock: Time(t), member, process, fact };
+        self.note_at(quorate_transport::reading(), fact)
+    }
+
+    /// Writes down what happened at a moment that was read before.
+    pub(crate) fn note_at(&mut self, (t, clock): (u64, Time), fact: Fact) -> io::Result<()> {
+        let (member, process) = (self.member.clone(), self.process);
+        let record = Record { t, clock, member, process, fact };
         let line = serde_json::to_string(&record)? + "\n";
         self.file.write_all(line.as_bytes())
     }

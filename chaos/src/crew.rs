@@ -14,13 +14,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use quorate_algorithms::flaw;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::host::{Flaw, FlawAt, Program};
 use crate::schedule::{Beyond, Member, Schedule};
 use crate::stage::{self, Report};
+use crate::{job, users};
 
+/// The variable by which a process knows that a worker has started it.
+const PART: &str = "QUORATE_CHAOS";
+/// The variable that names a mistake to plant.
+pub(crate) const FLAW: &str = "QUORATE_FLAW";
 /// The word that makes a worker of this program.
 const WORKER: &str = "chaos-worker";
 /// How often it is looked who has ended.
@@ -75,11 +81,29 @@ pub struct Outcome {
     pub broken: u64,
     /// What is broken, a sentence each.
     pub found: Vec<String>,
+    /// How often something was granted.
+    pub grants: usize,
+    /// How often what locks guard was changed, and how often that was refused.
+    pub changes: [usize; 2],
+    /// How many guards were lost that somebody asked about.
+    pub lost: usize,
+    /// How many commands ran under locks.
+    pub commands: usize,
     /// A signal ended it.
     pub interrupted: bool,
 }
 
 impl Outcome {
+    fn add(&mut self, report: &Report) {
+        self.ran += 1;
+        self.broken += u64::from(!report.broken.is_empty());
+        self.found.extend(report.broken.iter().cloned());
+        self.grants += report.grants;
+        self.changes = [0, 1].map(|it| self.changes[it] + report.changes[it]);
+        self.lost += report.lost;
+        self.commands += report.commands;
+    }
+
     /// As a program ends: 0 if nothing is broken, 1 if something is.
     #[must_use]
     pub fn code(&self) -> ExitCode {
@@ -91,13 +115,46 @@ impl Outcome {
     }
 }
 
-/// Is this process a worker? Then it does its work here and ends.
+/// Is this process a worker, a member, or what runs under a lock? Then it does its work here and ends.
 ///
-/// To be called before anything else by every program that calls [`run`]: it starts itself as a worker.
+/// To be called before anything else by every program that calls [`run`]: it starts itself as all of these.
 pub fn be_a_worker_if_told() {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if words.first().is_some_and(|word| word == WORKER) {
+    let is = |known: &str| words.first().is_some_and(|word| word == known);
+    if is(WORKER) {
         std::process::exit(work(&words[1..]));
+    }
+    if is(job::COMMAND) {
+        let done = job::work(&words[1..]);
+        // The resource is gone when the schedule is over.
+        std::process::exit(done.map_or(3, |()| 0));
+    }
+    // All that a worker starts knows that it does so.
+    if std::env::var_os(PART).is_some() {
+        std::process::exit(take_part());
+    }
+}
+
+/// What `quorate` does with a cluster, and users in the process of a member.
+#[derive(clap::Parser)]
+struct Part {
+    #[command(subcommand)]
+    task: quorate_agent::Task,
+}
+
+fn take_part() -> i32 {
+    if let Ok(name) = std::env::var(FLAW) {
+        // It is planted for as long as the process lives.
+        let name = Box::leak(name.into_boxed_str());
+        flaw::plant(&flaw::Flaw { algorithm: "", name, answer: "" });
+    }
+    let task = <Part as clap::Parser>::parse().task;
+    match quorate_agent::run_beside(task, |locks| users::begin(&locks)) {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            eprintln!("{}", failure.sentence);
+            failure.code.into()
+        }
     }
 }
 
@@ -136,10 +193,8 @@ pub fn run(options: &Options) -> io::Result<Outcome> {
             match worker.ended()? {
                 None => going_on.push(worker),
                 Some(report) => {
-                    outcome.ran += 1;
-                    outcome.broken += u64::from(!report.broken.is_empty());
                     healed.extend(report.healed_after);
-                    outcome.found.extend(report.broken.iter().cloned());
+                    outcome.add(&report);
                     worker.tell(&report, options);
                 }
             }
@@ -156,7 +211,8 @@ pub fn run(options: &Options) -> io::Result<Outcome> {
 }
 
 fn summary(outcome: &Outcome, healed: &mut [f64], took: Duration) -> String {
-    let Outcome { ran, broken, interrupted, .. } = outcome;
+    let Outcome { ran, broken, interrupted, grants, changes, lost, commands, .. } = outcome;
+    let [changed, refused] = changes;
     let mut text = format!("{ran} schedules, {broken} broken");
     if *interrupted {
         text += ", interrupted";
@@ -166,6 +222,8 @@ fn summary(outcome: &Outcome, healed: &mut [f64], took: Duration) -> String {
         _ = write!(text, "; seated {median:.0} ms after healing (median), {longest:.0} ms at most");
     }
     _ = write!(text, "; {:.1} s", took.as_secs_f64());
+    _ = write!(text, "\n{grants} grants, {lost} guards lost, {commands} commands under locks; ");
+    _ = write!(text, "what is guarded was changed {changed} times and refused {refused} times");
     text
 }
 
@@ -188,6 +246,7 @@ impl Worker {
         command.arg(&folder).arg(&program.path).arg(program.lease.as_millis().to_string());
         command.arg(options.beyond.map_or("", Beyond::name));
         command.args(program.flaw.iter().map(shown));
+        command.env(PART, "1");
         // Away from the terminal's signals: whoever has started it says when it ends.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(std::fs::File::create(folder.join("worker.log"))?);
@@ -221,12 +280,13 @@ impl Worker {
 
     /// Prints what came of it, and removes what is of no use.
     fn tell(&self, report: &Report, options: &Options) {
-        let Report { broken, views, processes, healed_after, .. } = report;
+        let Report { broken, views, processes, grants, healed_after, .. } = report;
         let mark = if broken.is_empty() { "ok" } else { "BROKEN" };
         let healed = healed_after.map_or(String::new(), |ms| format!(", healed in {ms:.0} ms"));
         let (seed, schedule) = (self.seed, options.schedule(self.seed));
         let took = self.begun.elapsed().as_secs_f64();
-        let seen = format!("{processes} processes, {views} views{healed}, {took:.1} s");
+        let seen =
+            format!("{processes} processes, {views} views, {grants} grants{healed}, {took:.1} s");
         println!("{mark:<7}seed {seed}  {schedule}  ({seen})");
         for text in broken {
             println!("       {text}");

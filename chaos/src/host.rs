@@ -9,8 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
+use crate::crew::FLAW;
+use crate::dice::Dice;
+use crate::job::{Job, Work};
 use crate::network::{Port, address};
 use crate::schedule::{Hosts, Member, Schedule};
+use crate::users::{self, Users};
 use crate::watch::Watch;
 
 /// Where all members listen.
@@ -21,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// The program that members run, and what all of them are told.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The command `quorate`.
+    /// The command `quorate`, or this program: then members have users in their own processes.
     pub path: PathBuf,
     /// How long a lease is.
     pub lease: Duration,
@@ -49,6 +53,13 @@ pub enum FlawAt {
     One(Member),
 }
 
+impl Program {
+    /// Do members have users in their own processes?
+    pub(crate) fn has_users(&self) -> bool {
+        std::env::current_exe().is_ok_and(|own| own == self.path)
+    }
+}
+
 impl Flaw {
     fn is_at(&self, member: Member, schedule: &Schedule) -> bool {
         match self.at {
@@ -68,6 +79,10 @@ pub(crate) struct Host {
     folder: PathBuf,
     starts: u32,
     pub(crate) running: Option<Running>,
+    /// The wrapper at its agent, if there is one, or when there is to be one again.
+    pub(crate) job: Option<Job>,
+    next_job: Instant,
+    dice: Dice,
 }
 
 /// A process of a member.
@@ -86,10 +101,18 @@ impl Running {
 }
 
 impl Host {
-    pub(crate) fn new(member: Member, folder: &Path) -> io::Result<Self> {
+    pub(crate) fn new(member: Member, folder: &Path, schedule: &Schedule) -> io::Result<Self> {
         fs::create_dir_all(folder.join(member.to_string()).join("data"))?;
-        let port = Port::open(member.0 + 1)?;
-        Ok(Self { member, port, folder: folder.to_owned(), starts: 0, running: None })
+        Ok(Self {
+            member,
+            port: Port::open(member.0 + 1)?,
+            folder: folder.to_owned(),
+            starts: 0,
+            running: None,
+            job: None,
+            next_job: Instant::now(),
+            dice: Dice::of(schedule.seed << 8 | u64::from(member.0)),
+        })
     }
 
     fn own(&self, name: &str) -> String {
@@ -118,8 +141,12 @@ impl Host {
         let rate = schedule.rates.get(usize::from(self.member.0)).copied().unwrap_or(1_000_000);
         command.env("QUORATE_CLOCK_RATE", rate.to_string());
         if let Some(flaw) = program.flaw.as_ref().filter(|flaw| flaw.is_at(self.member, schedule)) {
-            command.env("QUORATE_FLAW", &flaw.name);
+            command.env(FLAW, &flaw.name);
         }
+        let seed = schedule.seed << 16 | u64::from(self.member.0) << 8 | u64::from(self.starts);
+        let (member, forces) = (self.member.to_string(), schedule.forces);
+        let users = Users { member, history: history.clone(), seed, forces };
+        command.env(users::VARIABLE, users.words());
         command.current_dir(&self.folder).stdin(Stdio::null());
         command.stdout(log.try_clone()?).stderr(log);
         let child = self.port.spawn(command)?;
@@ -168,6 +195,30 @@ impl Host {
         Ok(self.running.take().map(|running| (running, status)))
     }
 
+    /// Sees to the wrapper at its agent: how one has ended, if that was not well. Another one is started
+    /// if it is time for it.
+    pub(crate) fn see_to_job(
+        &mut self,
+        program: &Program,
+        starts: bool,
+    ) -> io::Result<Option<String>> {
+        if let Some(job) = &mut self.job {
+            let Some(ended) = job.ended()? else { return Ok(None) };
+            self.job = None;
+            self.next_job = Instant::now() + Duration::from_millis(self.dice.between(20..=120));
+            return Ok(ended.err());
+        }
+        let stays = self.running.as_ref().is_some_and(|running| !running.leaves);
+        if starts && stays && Instant::now() >= self.next_job {
+            let lock = users::name(self.dice.between(0..=users::LOCKS as u64 - 1) as usize);
+            let lasts = Duration::from_millis(self.dice.between(20..=400));
+            let work = Work { lasts, stubborn: self.dice.happens(20) };
+            let member = self.member.to_string();
+            self.job = Some(Job::start(&program.path, &self.folder, &member, &lock, work)?);
+        }
+        Ok(None)
+    }
+
     /// Its disk, and a copy of it.
     fn disk(&self) -> [PathBuf; 2] {
         ["data", "copy"].map(|name| self.folder.join(self.own(name)))
@@ -198,6 +249,14 @@ impl Host {
         let output = output_within(command.stdout(Stdio::piped()), patience)?;
         serde_json::from_slice(&output)
             .map_err(|error| format!("it does not say its status: {error}"))
+    }
+}
+
+/// Sends a signal to a process, if it is still there.
+pub(crate) fn send(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // It may have ended.
+        let _ = kill_process(pid, signal);
     }
 }
 

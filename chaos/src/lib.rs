@@ -1,17 +1,21 @@
 //! Real members under real faults.
 //!
 //! Every schedule is drawn from a seed: how many members, how their clocks go, what their network is like
-//! and what is done to them. Each member is a process of the command `quorate` in a namespace of its own;
-//! [`network`] is what lies between them.
+//! and what is done to them. Each member is a process in a namespace of its own, an agent with users of locks
+//! in it; [`network`] is what lies between them. Commands run under locks, as `quorate lock` runs them, and
+//! whoever holds a lock changes what it guards.
 
 mod book;
 mod crew;
 mod dice;
 mod host;
+mod job;
 pub mod network;
+mod resource;
 pub mod schedule;
 pub mod setting;
 mod stage;
+mod users;
 mod watch;
 
 pub use book::kernel_time;

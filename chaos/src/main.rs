@@ -27,7 +27,7 @@ struct Cli {
     /// Keep the folder of every schedule in this one [default: those of broken ones, in a temporary one]
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// The command that members run [default: quorate, where this one is]
+    /// The command quorate that members run, without users in it [default: this program, with users]
     #[arg(long, value_name = "PATH")]
     quorate: Option<PathBuf>,
     /// How long a lease is, in milliseconds
@@ -68,7 +68,7 @@ fn start(cli: Cli) -> Result<ExitCode, String> {
         }
     };
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let path = whole(&cli.quorate.unwrap_or_else(|| own.with_file_name("quorate")))?;
+    let path = whole(&cli.quorate.unwrap_or(own))?;
     let program = Program { path, lease: Duration::from_millis(cli.lease), flaw: cli.flaw };
     let Cli { seed, count, jobs, beyond, .. } = cli;
     let options = Options { seed, count, jobs: jobs.into(), keep, beyond, program };

@@ -66,6 +66,14 @@ pub enum Fault {
     KillAll(Vec<(Member, Ms)>),
     /// STOP one, and CONT it after some time.
     Stop(Whom, Ms),
+    /// STOP the wrapper of one's command, and CONT it after some time.
+    StopWrapper(Member, Ms),
+    /// STOP the command, and CONT it after some time.
+    StopCommand(Member, Ms),
+    /// STOP a wrapper and its agent at once.
+    StopBoth(Member, Ms),
+    /// KILL a wrapper.
+    KillWrapper(Member),
     /// These on one side and all others on the other hear nothing of each other.
     Part(Vec<Member>, Ms),
     /// These two hear nothing of each other.
@@ -122,6 +130,19 @@ impl Trouble {
     }
 }
 
+impl Fault {
+    /// Is this done to a command that runs under a lock?
+    const fn is_of_a_job(&self) -> bool {
+        matches!(
+            self,
+            Self::StopWrapper(..)
+                | Self::StopCommand(..)
+                | Self::StopBoth(..)
+                | Self::KillWrapper(_)
+        )
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -131,6 +152,10 @@ impl fmt::Display for Fault {
                 write!(f, "kill all for up to {longest}")
             }
             Self::Stop(whom, time) => write!(f, "stop {whom} for {time}"),
+            Self::StopWrapper(member, time) => write!(f, "stop the wrapper at {member} for {time}"),
+            Self::StopCommand(member, time) => write!(f, "stop the command at {member} for {time}"),
+            Self::StopBoth(member, time) => write!(f, "stop {member} and its wrapper for {time}"),
+            Self::KillWrapper(member) => write!(f, "kill the wrapper at {member}"),
             Self::Part(side, time) => write!(f, "cut off {} for {time}", names(side)),
             Self::Pair(one, other, time) => write!(f, "cut {one}-{other} for {time}"),
             Self::OneWay(from, to, time) => write!(f, "cut {from}>{to} for {time}"),
@@ -186,6 +211,10 @@ pub struct Schedule {
     pub trusts_refusals: bool,
     /// What the network is like.
     pub network: Quality,
+    /// Do commands run under locks of agents?
+    pub jobs: bool,
+    /// Do users ask for locks by force?
+    pub forces: bool,
     /// What is done, in order.
     pub steps: Vec<Step>,
     /// When nothing more is done, and all is repaired.
@@ -226,7 +255,7 @@ type Kind = fn(&mut Draft) -> (Fault, Ms);
 
 /// The kinds of faults. The first one of a schedule goes by its seed, so that as many schedules in a
 /// row as there are kinds have all of them.
-const KINDS: [Kind; 16] = [
+const KINDS: [Kind; 20] = [
     Draft::kill,
     Draft::kill_all,
     Draft::stop,
@@ -243,6 +272,10 @@ const KINDS: [Kind; 16] = [
     Draft::join,
     Draft::leave,
     Draft::kill_the_first,
+    Draft::stop_wrapper,
+    Draft::stop_command,
+    Draft::stop_both,
+    Draft::kill_wrapper,
 ];
 
 /// So many of these in one schedule. No more: whoever is doomed more often has to stay away for longer
@@ -282,7 +315,22 @@ impl Schedule {
         let trusts_refusals =
             !steps.iter().any(|step: &Step| matches!(step.fault, Fault::Reject(..)));
         let heal = Ms(heal + 100);
-        Self { seed, seeds, members, hosts, rates, trusts_refusals, network, steps, heal }
+        let wraps = |step: &Step| step.fault.is_of_a_job();
+        let jobs = dice.happens(40) || steps.iter().any(wraps);
+        let forces = dice.happens(25);
+        Self {
+            seed,
+            seeds,
+            members,
+            hosts,
+            rates,
+            trusts_refusals,
+            network,
+            jobs,
+            forces,
+            steps,
+            heal,
+        }
     }
 
     /// A schedule that breaks what members rely on, so that something has to be found.
@@ -305,6 +353,8 @@ impl Schedule {
             rates,
             trusts_refusals: true,
             network: Quality::default(),
+            jobs: false,
+            forces: false,
             steps: steps.into(),
             heal: Ms(4_900),
         }
@@ -329,7 +379,9 @@ impl fmt::Display for Schedule {
             Hosts::One => "one host",
             Hosts::Own => "own hosts",
         };
-        write!(f, "{members} members ({seeds} seeds, {hosts}): ")?;
+        let jobs = if self.jobs { ", commands" } else { "" };
+        let forces = if self.forces { ", by force" } else { "" };
+        write!(f, "{members} members ({seeds} seeds, {hosts}{jobs}{forces}): ")?;
         for (number, Step { at, fault }) in self.steps.iter().enumerate() {
             let comma = if number > 0 { "; " } else { "" };
             write!(f, "{comma}{} {fault}", at.0)?;
@@ -407,6 +459,25 @@ impl Draft {
     fn stop_the_first(&mut self) -> (Fault, Ms) {
         let (whom, time) = (self.dice.pick(&[Whom::Presider, Whom::Leader]), self.time());
         (Fault::Stop(whom, time), time)
+    }
+
+    fn stop_wrapper(&mut self) -> (Fault, Ms) {
+        let (member, time) = (self.member(), self.time());
+        (Fault::StopWrapper(member, time), time)
+    }
+
+    fn stop_command(&mut self) -> (Fault, Ms) {
+        let (member, time) = (self.member(), self.time());
+        (Fault::StopCommand(member, time), time)
+    }
+
+    fn stop_both(&mut self) -> (Fault, Ms) {
+        let (member, time) = (self.member(), self.time());
+        (Fault::StopBoth(member, time), time)
+    }
+
+    fn kill_wrapper(&mut self) -> (Fault, Ms) {
+        (Fault::KillWrapper(self.member()), Ms(300))
     }
 
     fn part(&mut self) -> (Fault, Ms) {
@@ -539,6 +610,6 @@ mod tests {
                 kinds.push(kind);
             }
         }
-        assert_eq!(kinds.len(), 12, "of all faults there are");
+        assert_eq!(kinds.len(), 16, "of all faults there are");
     }
 }

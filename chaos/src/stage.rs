@@ -8,15 +8,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use quorate_service::history::files::gather;
-use quorate_service::history::{Fact, Terms};
+use quorate_service::history::{Fact, Record, Role, Terms};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::book::Book;
-use crate::host::{Host, Program};
+use crate::host::{Host, Program, send};
 use crate::network::{Quality, Switch};
 use crate::schedule::{Fault, Schedule};
 use crate::watch::together;
+use crate::{job, resource, users};
 use deeds::Agenda;
 
 /// How often histories are looked at.
@@ -43,6 +44,12 @@ pub struct Report {
     pub processes: usize,
     /// How often somebody was granted something.
     pub grants: usize,
+    /// How often what locks guard was changed, and how often that was refused.
+    pub changes: [usize; 2],
+    /// How many guards were lost that somebody asked about.
+    pub lost: usize,
+    /// How many commands ran under locks.
+    pub commands: usize,
     /// How long after the last fault all survivors sat in one view, in milliseconds.
     pub healed_after: Option<f64>,
 }
@@ -58,6 +65,9 @@ pub(crate) fn run(schedule: &Schedule, program: &Program, folder: &Path) -> io::
     let mut broken = std::mem::take(&mut stage.broken);
     for host in &mut stage.hosts {
         host.kill()?;
+        if let Some(job) = &mut host.job {
+            job.kill()?;
+        }
     }
     drop(stage);
     let mut report = Report::default();
@@ -70,12 +80,26 @@ pub(crate) fn run(schedule: &Schedule, program: &Program, folder: &Path) -> io::
             report.records = gathered.history.records().len();
             (report.views, report.grants) = (judged.views, judged.grants);
             report.processes = judged.processes;
+            report.count(gathered.history.records());
             report.healed_after = judged.healed_after.map(|span| span.in_units());
         }
         Err(error) => broken.push(error),
     }
     report.broken = broken;
     Ok(report)
+}
+
+impl Report {
+    fn count(&mut self, records: &[Record]) {
+        for record in records {
+            match &record.fact {
+                Fact::Gate { accepted, .. } => self.changes[usize::from(!accepted)] += 1,
+                Fact::Checked { left, .. } if left.0 == 0 => self.lost += 1,
+                Fact::Start { role: Role::Client, .. } => self.commands += 1,
+                _ => {}
+            }
+        }
+    }
 }
 
 /// Members and their network.
@@ -87,19 +111,23 @@ struct Stage<'a> {
     book: Book,
     /// What is done to the network at the moment, by number.
     troubles: BTreeMap<usize, Fault>,
+    /// Are wrappers started?
+    jobs: bool,
     broken: Vec<String>,
 }
 
 impl<'a> Stage<'a> {
     fn set(schedule: &'a Schedule, program: &'a Program, folder: &Path) -> io::Result<Self> {
         let hosts: io::Result<Vec<_>> =
-            schedule.all().map(|member| Host::new(member, folder)).collect();
+            schedule.all().map(|member| Host::new(member, folder, schedule)).collect();
         let hosts = hosts?;
         let switch = Switch::connect(hosts.iter().map(|host| &host.port), schedule.seed)?;
         switch.set_all(schedule.network);
-        let book = Book::open(folder)?;
+        let book = Book::of_harness(folder, "harness")?;
+        std::env::set_current_dir(folder)?;
+        resource::serve(folder)?;
         let (troubles, broken) = (BTreeMap::new(), Vec::new());
-        Ok(Self { schedule, program, hosts, switch, book, troubles, broken })
+        Ok(Self { schedule, program, hosts, switch, book, troubles, jobs: false, broken })
     }
 
     fn play(&mut self) -> io::Result<()> {
@@ -110,6 +138,7 @@ impl<'a> Stage<'a> {
             self.complain("they do not found a cluster");
             return self.book.note(Fact::End);
         }
+        self.jobs = self.schedule.jobs;
         let mut agenda = Agenda::of(self.schedule);
         let begun = Instant::now();
         while let Some((due, deed)) = agenda.next() {
@@ -119,9 +148,17 @@ impl<'a> Stage<'a> {
         self.go_on_until(begun + self.schedule.heal.time())?;
         self.heal()?;
         let healing = Duration::from_nanos(Terms::default().healing.0);
+        let due = Instant::now() + healing;
         if self.wait(healing, Self::seated)? {
             self.go_on_until(Instant::now() + LINGER)?;
+            // The judge says who is late.
+            let rest = due.saturating_duration_since(Instant::now()) + LINGER;
+            self.wait(rest, Self::have_locked_all)?;
             self.ask_all();
+        }
+        self.jobs = false;
+        if !self.wait(job::LIMIT, |stage| stage.hosts.iter().all(|host| host.job.is_none()))? {
+            self.complain("a wrapper has not ended");
         }
         let gone = |stage: &Self| !stage.running().any(|running| running.leaves);
         if !self.wait(healing, gone)? {
@@ -134,6 +171,11 @@ impl<'a> Stage<'a> {
     fn heal(&mut self) -> io::Result<()> {
         self.troubles.clear();
         self.switch.set_all(Quality::default());
+        for host in &mut self.hosts {
+            for pid in host.job.iter_mut().flat_map(|job| job.stopped.drain(..)) {
+                send(pid, Signal::CONT);
+            }
+        }
         for place in 0..self.hosts.len() {
             if self.hosts[place].running.as_ref().is_some_and(|running| running.stopped) {
                 self.go_on(place)?;
@@ -145,6 +187,9 @@ impl<'a> Stage<'a> {
         let there = |stage: &Self| stage.running().all(|running| running.watch.has_begun());
         if !self.wait(STARTING, there)? {
             self.complain("somebody does not say that it has started");
+        }
+        for running in self.hosts.iter_mut().filter_map(|host| host.running.as_mut()) {
+            running.watch.forget_granted();
         }
         self.book.note(Fact::Heal)
     }
@@ -162,6 +207,12 @@ impl<'a> Stage<'a> {
         let staying = || self.running().filter(|running| !running.leaves && !running.stopped);
         let presided = staying().any(|running| running.watch.presides());
         presided && together(staying().map(|running| running.watch.seat()))
+    }
+
+    /// Was everybody who means to stay granted every lock since the healing?
+    fn have_locked_all(&self) -> bool {
+        let mut staying = self.running().filter(|running| !running.leaves);
+        !self.program.has_users() || staying.all(|running| running.watch.granted() == users::LOCKS)
     }
 
     /// Waits until something is so. Was it, in time?
@@ -204,6 +255,9 @@ impl<'a> Stage<'a> {
             }
             if let Some(running) = &mut host.running {
                 running.watch.look()?;
+            }
+            if let Some(wrong) = host.see_to_job(self.program, self.jobs)? {
+                self.broken.push(format!("{wrong} at {}", host.member));
             }
         }
         Ok(())

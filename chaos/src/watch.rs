@@ -1,5 +1,6 @@
-//! Who sits where, read from histories while they are written.
+//! Who sits where and was granted what, read from histories while they are written.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ pub(crate) struct Watch {
     /// Where it sits.
     seat: Option<Seat>,
     presides: bool,
+    /// What it was granted since that was forgotten.
+    granted: BTreeSet<String>,
 }
 
 /// Where a process sits.
@@ -29,8 +32,9 @@ pub(crate) struct Seat {
 
 impl Watch {
     /// Of the process that writes there.
-    pub(crate) const fn new(path: PathBuf) -> Self {
-        Self { path, read: 0, rest: Vec::new(), seat: None, presides: false }
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let (rest, granted) = (Vec::new(), BTreeSet::new());
+        Self { path, read: 0, rest, seat: None, presides: false, granted }
     }
 
     /// Reads on. That there is no file yet is no error.
@@ -66,6 +70,7 @@ impl Watch {
             Fact::Out { .. } | Fact::Left => (self.seat, self.presides) = (None, false),
             Fact::Presides { .. } => self.presides = true,
             Fact::Lost { .. } => self.presides = false,
+            Fact::Granted { name, .. } => _ = self.granted.insert(name),
             _ => {}
         }
     }
@@ -73,6 +78,16 @@ impl Watch {
     /// Has it written down anything?
     pub(crate) const fn has_begun(&self) -> bool {
         self.read > 0
+    }
+
+    /// How many locks was it granted since that was forgotten?
+    pub(crate) fn granted(&self) -> usize {
+        self.granted.len()
+    }
+
+    /// Forgets what it was granted.
+    pub(crate) fn forget_granted(&mut self) {
+        self.granted.clear();
     }
 
     /// Where it sits, as far as it was read.

@@ -28,8 +28,8 @@ usage: cargo xtask CHORE
   tidy           checks the rules of STYLE.md that no compiler knows
   chaos          puts real members under real faults, drawn from seeds, and judges what they did
                  (as root; --seed S, --count N, --jobs N, --keep DIR; chaos --help shows all)
-  bench NAME     measures against a reference: check, sim, transport or cluster; what building costs:
-                 build; or writes docs/states.md: states";
+  bench NAME     measures against a reference: check, sim, transport, cluster or locks; what building
+                 costs: build; or writes docs/states.md: states";
 
 /// What a chore comes to: a failure is told in words.
 type Outcome = Result<(), Failure>;

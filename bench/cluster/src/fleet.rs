@@ -21,6 +21,8 @@ pub(crate) struct Fleet {
     root: tempfile::TempDir,
     seeds: String,
     profile: &'static str,
+    /// Variables that all of them are told.
+    variables: Vec<&'static str>,
     pub(crate) members: Vec<Started>,
 }
 
@@ -66,6 +68,15 @@ impl Started {
 impl Fleet {
     /// Starts so many, and returns when all sit in one view.
     pub(crate) fn start(count: usize, profile: &'static str) -> Result<Self, String> {
+        Self::start_with(count, profile, &[])
+    }
+
+    /// The same, and tells them that these variables are set.
+    pub(crate) fn start_with(
+        count: usize,
+        profile: &'static str,
+        variables: &[&'static str],
+    ) -> Result<Self, String> {
         let held: Vec<TcpListener> = (0..count)
             .map(|_| TcpListener::bind("127.0.0.1:0"))
             .collect::<Result<_, _>>()
@@ -84,7 +95,8 @@ impl Fleet {
         let seeds: Vec<String> =
             members.iter().map(|member| format!("{}={}", member.name, member.address)).collect();
         let root = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let mut fleet = Self { root, seeds: seeds.join(","), profile, members };
+        let (seeds, variables) = (seeds.join(","), variables.to_vec());
+        let mut fleet = Self { root, seeds, profile, variables, members };
         for place in 0..count {
             fleet.start_member(place)?;
         }
@@ -107,6 +119,7 @@ impl Fleet {
         if place == 0 {
             command.arg("--found");
         }
+        command.envs(self.variables.iter().map(|name| (name, "1")));
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(log.map_err(|error| error.to_string())?);
         member.child = Some(command.spawn().map_err(|error| error.to_string())?);
@@ -115,6 +128,11 @@ impl Fleet {
 
     fn data(&self, place: usize) -> PathBuf {
         self.root.path().join(&self.members[place].name)
+    }
+
+    /// Where the agent of a member is reached.
+    pub(crate) fn socket(&self, place: usize) -> PathBuf {
+        self.data(place).join("agent.sock")
     }
 
     fn history(&self, place: usize) -> PathBuf {

@@ -1,23 +1,39 @@
 //! What members cost that do nothing but be there, next to an etcd that does nothing.
 
 use std::fs;
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Started};
+use crate::servers::Server;
 
 /// Ticks of the system's account of CPU time.
 const TICKS_PER_SECOND: f64 = 100.0;
+/// What begins together settles first.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// The CPU of a member and of an etcd that do nothing, in hundredths of a core.
+pub(crate) fn compare(etcd: Option<&Server>, seconds: u64) -> Result<(f64, Option<f64>), String> {
+    let fleet = Fleet::start(3, "lan")?;
+    let members: Vec<u32> = fleet.members.iter().filter_map(Started::pid).collect();
+    let all: Vec<u32> = members.iter().copied().chain(etcd.map(Server::pid)).collect();
+    sleep(SETTLE);
+    let before: Vec<Cost> = all.iter().map(|pid| Cost::of(*pid)).collect();
+    sleep(Duration::from_secs(seconds));
+    let spent = |(pid, before): (&u32, &Cost)| {
+        (Cost::of(*pid).ticks - before.ticks) / TICKS_PER_SECOND / seconds as f64 * 100.0
+    };
+    let spent: Vec<f64> = all.iter().zip(&before).map(spent).collect();
+    let (own, other) = spent.split_at(members.len());
+    Ok((own.iter().sum::<f64>() / own.len() as f64, other.first().copied()))
+}
 
 pub(crate) fn measure(seconds: u64) -> Result<(), String> {
-    let etcd = Etcd::start();
+    let etcd = Server::etcd();
     let fleet = Fleet::start(3, "lan")?;
-    let pids: Vec<u32> = fleet.members.iter().filter_map(super::fleet::Started::pid).collect();
-    let all: Vec<u32> = pids.iter().copied().chain(etcd.as_ref().map(|it| it.0.id())).collect();
-    // What begins together settles first.
-    sleep(Duration::from_secs(2));
+    let pids: Vec<u32> = fleet.members.iter().filter_map(Started::pid).collect();
+    let all: Vec<u32> = pids.iter().copied().chain(etcd.as_ref().map(Server::pid)).collect();
+    sleep(SETTLE);
     let before: Vec<Cost> = all.iter().map(|pid| Cost::of(*pid)).collect();
     sleep(Duration::from_secs(seconds));
     let after: Vec<Cost> = all.iter().map(|pid| Cost::of(*pid)).collect();
@@ -53,35 +69,5 @@ impl Cost {
             ticks: ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0),
             written: written.and_then(|text| text.parse().ok()).unwrap_or(0.0),
         }
-    }
-}
-
-/// An etcd that does nothing, if there is one.
-struct Etcd(Child, #[allow(dead_code, reason = "removed at the end")] tempfile::TempDir);
-
-impl Etcd {
-    fn start() -> Option<Self> {
-        let root = tempfile::tempdir().ok()?;
-        let port = || Some(TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.to_string());
-        let (client, peer) = (format!("http://{}", port()?), format!("http://{}", port()?));
-        let child = Command::new("etcd")
-            .args(["--name", "one", "--data-dir"])
-            .arg(root.path())
-            .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
-            .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
-            .args(["--initial-cluster", &format!("one={peer}")])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .ok()?;
-        Some(Self(child, root))
-    }
-}
-
-impl Drop for Etcd {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

@@ -5,7 +5,16 @@
 mod changes;
 mod fleet;
 mod idle;
+mod locks;
+mod peer;
+mod pin;
+mod pingpong;
+mod redis;
+mod servers;
+mod table;
+mod takeover;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -27,6 +36,19 @@ enum Task {
         #[arg(long, default_value_t = 10)]
         idle: u64,
     },
+    /// The bars of locks, next to Redis, etcd and a bare TCP connection: about two minutes
+    #[command(name = "lock-bars")]
+    Bars {
+        /// How long the idle cluster is watched, in seconds
+        #[arg(long, default_value_t = 10)]
+        idle: u64,
+    },
+    /// A member that does what its parent says
+    #[command(hide = true)]
+    Peer(peer::PeerOptions),
+    /// The other end of a connection
+    #[command(hide = true)]
+    Pong { address: SocketAddr, core: usize, rounds: u64, pause: u64 },
     #[command(flatten)]
     Agent(quorate_agent::Task),
 }
@@ -34,7 +56,10 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Cluster { rounds, idle } => cluster(rounds, idle),
-        Task::Agent(task) => match quorate_agent::run(task) {
+        Task::Bars { idle } => locks::measure(idle),
+        Task::Peer(options) => peer::be(options),
+        Task::Pong { address, core, rounds, pause } => pingpong::pong(address, core, rounds, pause),
+        Task::Agent(task) => match quorate_agent::run_beside(task, takeover::hold_if_told) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure.sentence),
         },

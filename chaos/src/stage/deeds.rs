@@ -5,12 +5,14 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::time::Duration;
 
-use quorate_service::history::Fact;
+use quorate_service::history::{Fact, Rule};
 use rustix::process::Signal;
 
 use super::Stage;
+use crate::host::send;
+use crate::job::Job;
 use crate::network::Quality;
-use crate::schedule::{Fault, Member, Schedule, Whom};
+use crate::schedule::{Fault, Member, Ms, Schedule, Whom};
 
 /// So long may it take to find out who leads.
 const ASKING: Duration = Duration::from_millis(500);
@@ -24,6 +26,8 @@ pub(super) enum Deed {
     Start(Member),
     /// A process goes on, if it is still that one.
     GoOn(Member, u32),
+    /// A wrapper or its command goes on, if it is still there.
+    GoOnJob(Member, u32),
     /// This step's trouble with the network is over.
     Mend(usize),
     /// A member is killed and gets the disk back that it once had.
@@ -68,6 +72,7 @@ impl Stage<'_> {
                     false => Ok(()),
                 }
             }
+            Deed::GoOnJob(member, pid) => self.go_on_job(member, pid),
             Deed::Mend(place) => {
                 self.troubles.remove(&place);
                 self.spoil();
@@ -104,6 +109,21 @@ impl Stage<'_> {
                     agenda.after(time.time(), Deed::GoOn(member, pid));
                 }
             }
+            Fault::StopWrapper(member, time) => self.stop_wrapper(agenda, *member, *time)?,
+            Fault::StopCommand(member, time) => {
+                let command = self.job(*member).and_then(|job| job.command());
+                if let Some(pid) = command {
+                    self.stop_job(*member, pid)?;
+                    agenda.after(time.time(), Deed::GoOnJob(*member, pid));
+                }
+            }
+            Fault::StopBoth(member, time) => {
+                self.stop_wrapper(agenda, *member, *time)?;
+                if let Some(pid) = self.stop(*member)? {
+                    agenda.after(time.time(), Deed::GoOn(*member, pid));
+                }
+            }
+            Fault::KillWrapper(member) => self.kill_wrapper(*member)?,
             Fault::Wipe(member, back) => {
                 self.kill(*member)?;
                 self.book.note(Fact::Fault { what: fault.to_string() })?;
@@ -163,13 +183,66 @@ impl Stage<'_> {
         }
     }
 
+    fn job(&mut self, member: Member) -> Option<&mut Job> {
+        self.hosts[usize::from(member.0)].job.as_mut()
+    }
+
+    fn stop_wrapper(&mut self, agenda: &mut Agenda, member: Member, time: Ms) -> io::Result<()> {
+        let Some(pid) = self.job(member).map(|job| job.pid()) else { return Ok(()) };
+        self.stop_job(member, pid)?;
+        agenda.after(time.time(), Deed::GoOnJob(member, pid));
+        self.set_aside(member)
+    }
+
+    /// Stops a wrapper or its command.
+    fn stop_job(&mut self, member: Member, pid: u32) -> io::Result<()> {
+        let Some(job) = self.job(member) else { return Ok(()) };
+        job.disturbed = true;
+        job.stopped.push(pid);
+        self.book.note(Fact::Stop { whom: format!("{member}.job"), pid })?;
+        send(pid, Signal::STOP);
+        Ok(())
+    }
+
+    fn go_on_job(&mut self, member: Member, pid: u32) -> io::Result<()> {
+        let Some(job) = self.job(member) else { return Ok(()) };
+        if !job.stopped.contains(&pid) {
+            return Ok(());
+        }
+        job.stopped.retain(|stopped| *stopped != pid);
+        send(pid, Signal::CONT);
+        self.book.note(Fact::Cont { whom: format!("{member}.job"), pid })
+    }
+
+    fn kill_wrapper(&mut self, member: Member) -> io::Result<()> {
+        let Some(job) = self.job(member) else { return Ok(()) };
+        job.disturbed = true;
+        let pid = job.pid();
+        self.book.note(Fact::Kill { whom: format!("{member}.job"), pid })?;
+        send(pid, Signal::KILL);
+        Ok(())
+    }
+
+    /// Where a wrapper and its agent stand still or are gone at once, nobody ends the command in time:
+    /// then only what is guarded is judged.
+    fn set_aside(&mut self, member: Member) -> io::Result<()> {
+        let host = &self.hosts[usize::from(member.0)];
+        let wrapper = host.job.as_ref().is_some_and(Job::is_stopped);
+        let agent = host.running.as_ref().is_none_or(|running| running.stopped);
+        if wrapper && agent {
+            self.book.note(Fact::Aside { rule: Rule::Children.name().to_owned() })?;
+        }
+        Ok(())
+    }
+
     fn kill(&mut self, member: Member) -> io::Result<()> {
         let host = &mut self.hosts[usize::from(member.0)];
         if let Some(running) = &host.running {
             let (whom, pid) = (member.to_string(), running.pid());
             self.book.note(Fact::Kill { whom, pid })?;
         }
-        host.kill()
+        host.kill()?;
+        self.set_aside(member)
     }
 
     fn stop(&mut self, member: Member) -> io::Result<Option<u32>> {
@@ -179,6 +252,7 @@ impl Stage<'_> {
         running.stopped = true;
         self.book.note(Fact::Stop { whom, pid })?;
         host.signal(Signal::STOP)?;
+        self.set_aside(member)?;
         Ok(Some(pid))
     }
 

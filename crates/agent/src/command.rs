@@ -1,12 +1,14 @@
 //! The commands of the cluster.
 
 use clap::{Args, Subcommand};
+use quorate_member::Locks;
 
 use crate::ca::CaTask;
 use crate::client::Where;
 use crate::dev::DevOptions;
 use crate::lock::LockOptions;
 use crate::options::AgentOptions;
+use crate::serve::Beside;
 use crate::show::View;
 use crate::{Failure, dev, lock, serve, show};
 
@@ -122,10 +124,22 @@ pub struct ShowArguments {
 /// # Errors
 /// A sentence, and the exit code that goes with it.
 pub fn run(task: Task) -> Result<u8, Failure> {
+    perform(task, None)
+}
+
+/// Does a task; if it is to be an agent, that of a program which uses locks in the same process.
+///
+/// # Errors
+/// A sentence, and the exit code that goes with it.
+pub fn run_beside(task: Task, beside: impl FnOnce(Locks) + 'static) -> Result<u8, Failure> {
+    perform(task, Some(Box::new(beside)))
+}
+
+fn perform(task: Task, beside: Option<Beside>) -> Result<u8, Failure> {
     let done = match task {
         Task::Lock(LockArguments { options }) => return lock::lock(&options),
         Task::Dev(DevArguments { options }) => dev::dev(&options),
-        Task::Agent(arguments) => serve::agent(arguments.options),
+        Task::Agent(arguments) => serve::agent(arguments.options, beside),
         Task::LockChild(ChildArguments { command }) => return lock::become_command(&command),
         Task::Locks(LocksArguments { at, json }) => {
             let socket = at.find()?;

@@ -17,5 +17,5 @@ mod sessions;
 mod show;
 
 pub use ca::CaTask;
-pub use command::{Task, run};
+pub use command::{Task, run, run_beside};
 pub use failure::Failure;

@@ -18,16 +18,18 @@ use rustix::process::{
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::Failure;
 use crate::client::{Where, call};
 use crate::options::span;
+use crate::sessions::LAST;
 
 /// What a session may be silent, unless something else is asked for.
 const TTL: Duration = Duration::from_millis(1_500);
-/// The command is killed so long before the lock is lost.
-const LAST: Duration = Duration::from_millis(200);
+
+/// An agent is not asked more often.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
 
 /// The exit code of a lock that was not granted in time.
 const NOT_ACQUIRED: u8 = 75;
@@ -156,13 +158,15 @@ impl Session {
         tokio::spawn(async move {
             loop {
                 let begun = Instant::now();
-                match session.ping().await {
+                let pause = match session.ping().await {
                     Ok(left) if told.send(begun + left).await.is_err() => return,
+                    // As often as the lease is renewed that it rests on.
+                    Ok(left) => left / 4,
                     Err(failure) if failure.code == GONE => return,
                     // An agent that does not answer is asked again: the deadline stays where it is.
-                    _ => {}
-                }
-                tokio::time::sleep(TTL / 4).await;
+                    Err(_) => PAUSE_MIN,
+                };
+                tokio::time::sleep(pause.clamp(PAUSE_MIN, TTL / 4)).await;
             }
         });
         left
@@ -238,37 +242,41 @@ impl Work<'_> {
             let _ = waitpid(Some(group), WaitOptions::UNTRACED);
         }
         let path = format!("/v1/sessions/{}/children/{}", self.session.id, child.id());
+        // The most that there was left at any time: so long is a lease.
+        let mut whole = until.saturating_duration_since(begun);
         // If the agent does not hear of it, this process still ends it in time.
-        let _ = call(&self.session.socket, Method::PUT, &path, None).await;
+        let adopted = call(&self.session.socket, Method::PUT, &path, None);
+        let _ = timeout_at(until - whole / 3, adopted).await;
+        if Instant::now() >= until - LAST.min(whole / 4) {
+            send(Signal::KILL);
+            return child.wait().map(|_| LOST).map_err(broken);
+        }
         send(Signal::CONT);
-        let (mut warned, mut lost) = (false, false);
+        let (mut warned, mut lost, mut over) = (false, false, false);
         loop {
             if let Some(status) = child.try_wait().map_err(broken)? {
                 return Ok(if lost { LOST } else { code(status) });
             }
-            let total = until.saturating_duration_since(begun);
-            let grace =
-                if self.options.on_lost == OnLost::Kill { LAST } else { (TTL / 3).min(total / 2) };
-            let next = until - if warned { LAST.min(total) } else { grace };
+            let last = LAST.min(whole / 4);
+            let first = if self.options.on_lost == OnLost::Kill { last } else { whole / 3 };
+            let next = until - if warned { last } else { first };
             tokio::select! {
                 _ = ended.recv() => {}
                 _ = terminate.recv() => send(Signal::TERM),
                 _ = interrupt.recv() => send(Signal::INT),
                 _ = hangup.recv() => send(Signal::HUP),
-                later = left.recv() => match later {
+                later = left.recv(), if !over => match later {
                     Some(later) if !lost => {
                         until = until.max(later);
+                        whole = whole.max(until.saturating_duration_since(Instant::now()));
                         warned = false;
                     }
                     Some(_) => {}
                     // The session is over: nothing will be renewed.
-                    None if !lost => {
-                        lost = true;
+                    None => {
+                        (over, lost, warned) = (true, true, true);
                         send(Signal::TERM);
-                        warned = true;
-                        left = mpsc::channel(1).1;
                     }
-                    None => sleep_until(until).await,
                 },
                 () = sleep_until(next) => {
                     lost = true;

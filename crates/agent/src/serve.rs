@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate_member::{Member, StartError};
+use quorate_member::{Locks, Member, StartError};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,11 +18,14 @@ use crate::http::router;
 use crate::options::{AgentOptions, Setting};
 use crate::sessions::Sessions;
 
+/// What a program does in the process of its agent, with the locks of the cluster.
+pub(crate) type Beside = Box<dyn FnOnce(Locks)>;
+
 /// Runs an agent until it is told to end, and leaves the cluster before that.
 ///
 /// # Errors
 /// If it cannot be started, or cannot go on.
-pub(crate) fn agent(options: AgentOptions) -> Result<(), Failure> {
+pub(crate) fn agent(options: AgentOptions, beside: Option<Beside>) -> Result<(), Failure> {
     let setting = options.settle()?;
     crate::log::start(setting.log);
     if setting.with_parent {
@@ -31,10 +34,10 @@ pub(crate) fn agent(options: AgentOptions) -> Result<(), Failure> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::broken)?;
-    runtime.block_on(serve(setting))
+    runtime.block_on(serve(setting, beside))
 }
 
-async fn serve(setting: Setting) -> Result<(), Failure> {
+async fn serve(setting: Setting, beside: Option<Beside>) -> Result<(), Failure> {
     let refused = |error: &io::Error, flag: &str, place: &str| {
         Failure::input(format!("{flag} {place}: {error}"))
     };
@@ -68,6 +71,9 @@ async fn serve(setting: Setting) -> Result<(), Failure> {
     tokio::spawn(axum::serve(socket, api.clone()).into_future());
     if let Some(http) = http {
         tokio::spawn(axum::serve(http, api).into_future());
+    }
+    if let Some(begin) = beside {
+        begin(member.locks());
     }
     let ended = until_told(&member).await;
     let done = match ended {

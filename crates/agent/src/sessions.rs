@@ -25,6 +25,8 @@ const LOCKS_MAX: usize = 1024;
 /// The longest and the shortest time that a session may be silent.
 const TTL: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(300)..=Duration::from_secs(300);
+/// A process that works under a lock is killed so long before that is lost.
+pub(crate) const LAST: Duration = Duration::from_millis(200);
 /// After so long without any session it is said that there are none.
 const UNHOST: Duration = Duration::from_secs(10);
 
@@ -99,7 +101,9 @@ impl Session {
 
 impl Sessions {
     pub(crate) fn new(member: Arc<Member>) -> Arc<Self> {
-        Arc::new(Self { member, table: Mutex::default(), last: AtomicU64::new(0) })
+        // Sessions of an earlier process of this agent must not be taken for those of this one.
+        let last = AtomicU64::new(quorate_transport::nonce() as u64 >> 16);
+        Arc::new(Self { member, table: Mutex::default(), last })
     }
 
     fn table(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Session>>> {
@@ -163,9 +167,17 @@ impl Sessions {
         Ok(left)
     }
 
-    /// Nine tenths of its time, or what the agent itself has left.
+    /// Nine tenths of its time, or what the agent itself has left for it.
     fn left(&self, session: &Session) -> Duration {
-        self.member.left().unwrap_or_default().min(session.ttl * 9 / 10)
+        self.held_for(session).min(session.ttl * 9 / 10)
+    }
+
+    /// How long the agent itself may act, and with it what it holds for a session: not at all, if a lock
+    /// of it was taken by force.
+    fn held_for(&self, session: &Session) -> Duration {
+        let guards: Vec<Arc<Guard>> = session.inner().guards.values().cloned().collect();
+        let left = guards.iter().map(|guard| guard.check().unwrap_or_default());
+        left.chain([self.member.left().unwrap_or_default()]).min().unwrap_or_default()
     }
 
     /// Takes a lock for a session.
@@ -178,7 +190,14 @@ impl Sessions {
             return Err(SessionError::TooMany("locks of one session"));
         }
         // Before anything is granted: from then on no evidence of this agent's death counts.
-        if !self.member.host(true).await {
+        let begun = Instant::now();
+        let hosted = self.member.host(true);
+        let hosted = match wanted.wait {
+            None => hosted.await,
+            // Whoever is no member for so long does not know more than that it was not granted.
+            Some(wait) => timeout(wait, hosted).await.map_err(|_| LockError::Timeout)?,
+        };
+        if !hosted {
             return Err(LockError::Closed.into());
         }
         let locks = self.member.locks();
@@ -187,7 +206,7 @@ impl Sessions {
             asking = asking.shared();
         }
         if let Some(wait) = wanted.wait {
-            asking = asking.timeout(wait);
+            asking = asking.timeout(wait.saturating_sub(begun.elapsed()));
         }
         let guard = tokio::select! {
             guard = asking => guard?,
@@ -232,11 +251,29 @@ impl Sessions {
     ///
     /// # Errors
     /// If there is no such session or process.
-    pub(crate) fn adopt(&self, id: u64, pid: u32) -> Result<(), SessionError> {
+    pub(crate) fn adopt(self: &Arc<Self>, id: u64, pid: u32) -> Result<(), SessionError> {
         let session = self.find(id)?;
-        let pid = number(pid)?;
+        let (all, pid) = (Arc::clone(self), number(pid)?);
         session.inner().children.push(pid);
+        tokio::spawn(async move { all.end_in_time(&session, pid).await });
         Ok(())
+    }
+
+    /// Ends a process that works under locks before these are lost, whatever its client does meanwhile.
+    async fn end_in_time(&self, session: &Session, pid: Pid) {
+        let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+        let Ok(gone) = readable(fd) else { return };
+        loop {
+            let rest = self.held_for(session).saturating_sub(LAST);
+            if rest.is_zero() {
+                warn!(pid = pid.as_raw_nonzero().get(), "is ended: its lock is about to be lost");
+                return end_process(pid).await;
+            }
+            tokio::select! {
+                _ = gone.readable() => return,
+                () = sleep(rest) => {}
+            }
+        }
     }
 
     /// Ends a session, by its client's word.

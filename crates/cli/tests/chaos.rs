@@ -7,15 +7,24 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use quorate_chaos::schedule::Beyond;
-use quorate_chaos::{Keep, Options, Outcome, Program, be_a_worker_if_told, run, setting};
+use quorate_chaos::{
+    Keep, Options, Outcome, Program, be_a_worker_if_told, read_flaw, run, setting,
+};
 
 /// A test: what it shows, and whether it does.
 type Test = (&'static str, fn() -> Result<(), String>);
 
-const TESTS: [Test; 3] = [
+const TESTS: [Test; 6] = [
     ("twenty_four_schedules_break_nothing", schedules_break_nothing),
     ("clocks_that_are_off_by_a_half_are_found", || beyond(Beyond::Clocks)),
     ("refusals_for_who_is_there_are_found_if_trusted", || beyond(Beyond::Refusals)),
+    ("a_lock_taken_by_force_that_is_granted_at_once_is_found", || {
+        planted("ForcedIsOver@all", "guard before grant")
+    }),
+    ("a_grant_before_all_have_said_what_they_hold_is_found", || {
+        planted("GrantBeforeHeld@all", "guard before grant")
+    }),
+    ("a_fence_from_memory_is_found", || planted("FenceFromMemory@all", "primary")),
 ];
 
 fn main() -> ExitCode {
@@ -50,18 +59,23 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs schedules with the command of this build.
-fn outcome(count: u64, beyond: Option<Beyond>) -> Result<Outcome, String> {
-    let (path, lease) = (env!("CARGO_BIN_EXE_quorate").into(), Duration::from_millis(600));
-    let program = Program { path, lease, flaw: None };
-    let keep = if beyond.is_some() { Keep::Nothing } else { Keep::Broken };
+/// Runs schedules whose members are processes of this program.
+fn outcome(
+    count: u64,
+    beyond: Option<Beyond>,
+    flaw: Option<&'static str>,
+) -> Result<Outcome, String> {
+    let path = std::env::current_exe().map_err(|error| error.to_string())?;
+    let flaw = flaw.map(read_flaw).transpose()?;
+    let keep = if beyond.is_some() || flaw.is_some() { Keep::Nothing } else { Keep::Broken };
+    let program = Program { path, lease: Duration::from_millis(600), flaw };
     let options = Options { seed: 1, count, jobs: 4, keep, beyond, program };
     let outcome = run(&options).map_err(|error| error.to_string())?;
     if outcome.interrupted { Err("interrupted".into()) } else { Ok(outcome) }
 }
 
 fn schedules_break_nothing() -> Result<(), String> {
-    match outcome(24, None)?.broken {
+    match outcome(24, None, None)?.broken {
         0 => Ok(()),
         broken => Err(format!("{broken} schedules are broken")),
     }
@@ -69,8 +83,17 @@ fn schedules_break_nothing() -> Result<(), String> {
 
 /// What members rely on is broken: one has the chair before the other one's time is over.
 fn beyond(what: Beyond) -> Result<(), String> {
-    let found = outcome(4, Some(what))?.found;
+    let found = outcome(4, Some(what), None)?.found;
     match found.iter().any(|text| text.starts_with("guard before grant")) {
+        true => Ok(()),
+        false => Err(format!("it is not found: {found:?}")),
+    }
+}
+
+/// A mistake is planted in all members: this rule is broken.
+fn planted(flaw: &'static str, rule: &str) -> Result<(), String> {
+    let found = outcome(12, None, Some(flaw))?.found;
+    match found.iter().any(|text| text.starts_with(rule)) {
         true => Ok(()),
         false => Err(format!("it is not found: {found:?}")),
     }

@@ -129,6 +129,12 @@ impl<P: Protocol> Node<P> {
         &self.protocol
     }
 
+    /// The protocol's state, for a step that wants nothing done: who changes it has asked the protocol to,
+    /// by a function of the protocol's own that says so.
+    pub const fn protocol_mut(&mut self) -> &mut P {
+        &mut self.protocol
+    }
+
     /// The node comes up.
     pub fn start(&mut self, now: Time, choices: &mut dyn Choices) {
         self.tell(now, choices, Input::Start);

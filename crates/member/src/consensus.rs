@@ -45,6 +45,9 @@ pub(crate) struct Consensus {
     pub(crate) status: Status,
     /// The disks of others, as they introduced themselves and are trusted.
     ids: BTreeMap<Peer, u64>,
+    /// To whom the own voter was introduced in the present session, and which introduction that was.
+    introduced_to: BTreeMap<Peer, u64>,
+    introductions: u64,
     /// Who was introduced, whether it votes or not.
     introduced: BTreeMap<Peer, Option<u64>>,
     /// Whose turn it is to be asked.
@@ -64,6 +67,8 @@ impl Consensus {
             engine: Engine::Elsewhere,
             status: Status::default(),
             ids: BTreeMap::new(),
+            introduced_to: BTreeMap::new(),
+            introductions: 0,
             introduced: BTreeMap::new(),
             turn: 0,
             asked: Time::ZERO,
@@ -203,9 +208,10 @@ impl Consensus {
 
     // Introductions
 
-    /// A session is there: says whose disk votes here.
+    /// A session is there, or its connection is there again: says whose disk votes here, and where that
+    /// stands. Once in a session: what is said after that goes beyond it, and may come first.
     pub(crate) fn introduce(
-        &self,
+        &mut self,
         io: &mut Io<'_>,
         peer: Peer,
         bridge: &Bridge,
@@ -214,11 +220,22 @@ impl Consensus {
         let Some(raft) = self.voter().cloned() else {
             return send_introduction(io, peer, Introduction::default());
         };
+        if self.introduced_to.contains_key(&peer) {
+            return;
+        }
+        self.introductions += 1;
+        let number = self.introductions;
+        self.introduced_to.insert(peer, number);
         bridge.ask(remote, async move {
             let standing = raft.standing().await.ok()?;
             let introduction = Introduction { voter: Some((raft.id(), standing)) };
-            Some(Command::Introduce { peer, introduction })
+            Some(Command::Introduce { peer, number, introduction })
         });
+    }
+
+    /// Is this introduction for the session that there is now?
+    pub(crate) fn is_due(&self, peer: Peer, number: u64) -> bool {
+        self.introduced_to.get(&peer) == Some(&number)
     }
 
     /// Somebody says whose disk votes there: is that where it can stand, after what it promised?
@@ -267,6 +284,7 @@ impl Consensus {
     pub(crate) fn forget(&mut self, peer: Peer) {
         self.ids.remove(&peer);
         self.introduced.remove(&peer);
+        self.introduced_to.remove(&peer);
     }
 
     /// Whoever is there is dead, or has ended: if it led, somebody else is to.

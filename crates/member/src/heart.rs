@@ -1,23 +1,27 @@
 //! What a process decides with: its service, which the thread of the transport and the users' own threads
 //! step in turn.
 //!
-//! Users step it themselves, under one mutex that is held for a step and never across input or output of
-//! others: taking a lock that rests at this process costs no channel, no message and no disk. The gate
+//! Users step it themselves, under one mutex that is held for a step and never across input or output:
+//! taking a lock that rests at this process costs no channel, no message and no disk. The gate
 //! between users and a change of view is that same mutex: a stop is told to others only after the step
 //! that made it, and no step of a user lies in between.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use quorate_core::trace::{Happening, Recorder};
 use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Time};
-use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Wish, WishId};
+use quorate_service::history::{self, Fact};
+use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Text, Wish, WishId};
 use quorate_service::seat::Seat;
 use quorate_service::service::{self, Service};
 use quorate_transport::{Direct, Lane, Remote};
 use tokio::sync::watch;
 
+use crate::history::History;
 use crate::lease::Lease;
+use crate::locks::SPACE;
 use crate::runtime::Command;
 use crate::words::Frame;
 
@@ -32,6 +36,9 @@ pub(crate) enum Outcome {
     /// It is not.
     Refused(Refused),
 }
+
+/// A lock that was taken: the wish, its fence, and the lease that it is held under.
+pub(crate) type Taken = (WishId, Fence, Arc<Lease>);
 
 /// Told what comes of a wish.
 pub(crate) type Waiter = Box<dyn FnOnce(Outcome) + Send>;
@@ -63,13 +70,45 @@ pub(crate) struct Heart {
     yielders: BTreeMap<WishId, Box<dyn FnOnce() + Send>>,
     /// Questions to all about locks, by their numbers.
     questions: BTreeMap<u64, Question>,
-    /// Guards that were lost and not given back yet, and why.
+    /// Guards that were lost and not given back yet, and why; and how many these are.
     lost: BTreeMap<WishId, Loss>,
+    losses: Arc<AtomicUsize>,
     /// How others are reached, by the name and by the number of their node.
     sessions: BTreeMap<String, Direct>,
     ways: Vec<Option<Direct>>,
     lease: Arc<Lease>,
     wishes: u64,
+    /// What was granted is written down, with what is held, if a history is asked for.
+    diary: Option<Diary>,
+}
+
+/// What is written down of guards: when each was granted and given back, in the step that does so.
+pub(crate) struct Diary {
+    history: History,
+    held: BTreeMap<WishId, (LockId, Fence)>,
+}
+
+impl Diary {
+    pub(crate) const fn new(history: History) -> Self {
+        Self { history, held: BTreeMap::new() }
+    }
+
+    fn granted(&mut self, wish: WishId, lock: LockId, fence: Fence, until: Time) {
+        let name = lock.name.as_str().to_owned();
+        self.history.note(Fact::Granted { name, fence: written(fence), until });
+        self.held.insert(wish, (lock, fence));
+    }
+
+    fn dropped(&mut self, wish: WishId) {
+        if let Some((lock, fence)) = self.held.remove(&wish) {
+            let name = lock.name.as_str().to_owned();
+            self.history.note(Fact::Dropped { name, fence: written(fence) });
+        }
+    }
+}
+
+const fn written(fence: Fence) -> history::Fence {
+    history::Fence { epoch: fence.epoch, counter: fence.counter }
 }
 
 /// The heart of a process, for all its threads.
@@ -79,6 +118,11 @@ pub(crate) struct Shared {
     remote: OnceLock<Remote<Command>>,
     /// Until when the process may act; 0 while it may not.
     pub(crate) until: watch::Sender<Time>,
+    /// How many guards are lost that were not given back yet.
+    losses: Arc<AtomicUsize>,
+    /// The namespace of locks that name none, and what they say of themselves who say nothing.
+    pub(crate) main: Text,
+    pub(crate) nobody: Text,
 }
 
 impl std::fmt::Debug for Shared {
@@ -90,7 +134,8 @@ impl std::fmt::Debug for Shared {
 impl Shared {
     pub(crate) fn new() -> Self {
         let (heart, remote) = (Mutex::new(None), OnceLock::new());
-        Self { heart, remote, until: watch::Sender::new(Time::ZERO) }
+        let (until, losses) = (watch::Sender::new(Time::ZERO), Arc::default());
+        Self { heart, remote, until, losses, main: SPACE.into(), nobody: "".into() }
     }
 
     /// This is the way to the thread of the transport.
@@ -109,9 +154,26 @@ impl Shared {
         self.heart.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Is any guard of this process lost that was not given back yet?
+    pub(crate) fn has_losses(&self) -> bool {
+        self.losses.load(Ordering::Acquire) > 0
+    }
+
     /// From now on it has one.
-    pub(crate) fn begin(&self, service: Service, seed: u64) {
-        *self.lock() = Some(Heart::new(service, seed));
+    pub(crate) fn begin(&self, service: Service, seed: u64, diary: Option<Diary>) {
+        *self.lock() = Some(Heart::new(service, seed, Arc::clone(&self.losses), diary));
+    }
+
+    /// Gives a guard back, or a wish up.
+    pub(crate) fn release(&self, lock: &LockId, id: WishId) {
+        let mut calls = Calls::new();
+        if let Some(heart) = self.lock().as_mut()
+            && !heart.put_back(lock, id)
+        {
+            heart.release(quorate_transport::now(), lock, id);
+            heart.send_directly(&mut calls);
+        }
+        calls.into_iter().for_each(|call| call());
     }
 
     /// A step of a user: what it sends goes out from here.
@@ -128,7 +190,7 @@ impl Shared {
 }
 
 impl Heart {
-    fn new(service: Service, seed: u64) -> Self {
+    fn new(service: Service, seed: u64, losses: Arc<AtomicUsize>, diary: Option<Diary>) -> Self {
         Self {
             node: Node::new(ME, service),
             dice: Dice(seed | 1),
@@ -138,10 +200,12 @@ impl Heart {
             yielders: BTreeMap::new(),
             questions: BTreeMap::new(),
             lost: BTreeMap::new(),
+            losses,
             sessions: BTreeMap::new(),
             ways: Vec::new(),
             lease: Arc::new(Lease::lost()),
             wishes: 0,
+            diary,
         }
     }
 
@@ -170,6 +234,30 @@ impl Heart {
         (outcome, self.recorder.end())
     }
 
+    /// Takes a lock that rests here and that nobody else wants: that needs no clock but one reading, nobody
+    /// to be told, and nothing sent. None if it takes more than that.
+    pub(crate) fn take(&mut self, lock: &LockId, owner: (Option<u64>, &Text)) -> Option<Taken> {
+        let id = WishId(self.wishes + 1);
+        let (session, text) = owner;
+        let owner = (session.unwrap_or(u64::MAX - id.0), text);
+        let now = quorate_transport::now();
+        let (fence, until) = self.node.protocol_mut().take(now, lock, id, owner)?;
+        self.wishes = id.0;
+        if let Some(diary) = &mut self.diary {
+            diary.granted(id, lock.clone(), fence, until);
+        }
+        Some((id, fence, Arc::clone(&self.lease)))
+    }
+
+    /// Gives back what nobody else wants: nobody has to be told. False if somebody has.
+    fn put_back(&mut self, lock: &LockId, id: WishId) -> bool {
+        let quiet = self.mourners.is_empty() && self.yielders.is_empty() && self.lost.is_empty();
+        // What is written down must be there before anybody else can know of it.
+        let given = quiet && self.diary.is_none() && self.node.protocol_mut().put_back(lock, id);
+        debug_assert!(!given || !self.waiters.contains_key(&id), "who waits has nothing");
+        given
+    }
+
     /// A wish of a user. If it comes to something at once, nobody waits.
     pub(crate) fn wish(
         &mut self,
@@ -192,11 +280,15 @@ impl Heart {
     }
 
     /// A user gives a guard back, or a wish up.
-    pub(crate) fn release(&mut self, now: Time, lock: &LockId, id: WishId) {
+    fn release(&mut self, now: Time, lock: &LockId, id: WishId) {
         self.waiters.remove(&id);
         self.mourners.remove(&id);
         self.yielders.remove(&id);
         self.lost.remove(&id);
+        self.losses.store(self.lost.len(), Ordering::Release);
+        if let Some(diary) = &mut self.diary {
+            diary.dropped(id);
+        }
         let command = service::Command::Release(lock.clone(), id);
         // What is not there any more is no fault.
         let _ = self.node.command(now, &mut self.dice, command);
@@ -221,13 +313,14 @@ impl Heart {
     /// Something about locks is told: to whom, and what.
     pub(crate) fn on_lock(&mut self, event: Event, calls: &mut Calls) {
         match event {
-            Event::Granted { wish, fence, .. } => {
-                let outcome = Outcome::Granted(fence, Arc::clone(&self.lease));
+            Event::Granted { lock, wish, fence, until, .. } => {
+                let outcome = self.granted(wish, lock, fence, until);
                 self.answer(wish, outcome, calls);
             }
             Event::Refused { wish, why, .. } => self.answer(wish, Outcome::Refused(why), calls),
             Event::Lost { wish, why, .. } => {
                 self.lost.insert(wish, why);
+                self.losses.store(self.lost.len(), Ordering::Release);
                 if let Some(told) = self.mourners.remove(&wish) {
                     calls.push(Box::new(move || told(why)));
                 }
@@ -267,6 +360,13 @@ impl Heart {
         self.yielders.insert(id, told);
     }
 
+    fn granted(&mut self, wish: WishId, lock: LockId, fence: Fence, until: Time) -> Outcome {
+        if let Some(diary) = &mut self.diary {
+            diary.granted(wish, lock, fence, until);
+        }
+        Outcome::Granted(fence, Arc::clone(&self.lease))
+    }
+
     fn answer(&mut self, wish: WishId, outcome: Outcome, calls: &mut Calls) {
         if let Some(waiter) = self.waiters.remove(&wish) {
             calls.push(Box::new(move || waiter(outcome)));
@@ -278,11 +378,13 @@ impl Heart {
         let mut outcome = None;
         while let Some(output) = self.node.poll() {
             match output {
-                Output::Emit(service::Event::Lock(Event::Granted { wish, fence, .. }))
-                    if wish == mine =>
-                {
-                    outcome = Some(Outcome::Granted(fence, Arc::clone(&self.lease)));
-                }
+                Output::Emit(service::Event::Lock(Event::Granted {
+                    lock,
+                    wish,
+                    fence,
+                    until,
+                    ..
+                })) if wish == mine => outcome = Some(self.granted(wish, lock, fence, until)),
                 Output::Emit(service::Event::Lock(Event::Refused { wish, why, .. }))
                     if wish == mine =>
                 {
@@ -303,9 +405,12 @@ impl Heart {
     fn carry_out(&mut self, output: Output<Service>, calls: &mut Calls) {
         match output {
             Output::Send { to, msg: service::Msg::Lock(frame), .. } => {
-                if let Some(Some(way)) = self.ways.get(to.index()) {
-                    // A session that is lost ends the view, and with it what was said in it.
-                    let _ = way.send(Lane::Data, &Frame::Lock(frame).encode());
+                // A session that is lost ends the view, and with it what was said in it.
+                if let Some(Some(way)) = self.ways.get(to.index())
+                    && let Ok(sending) = way.put(Lane::Data, &Frame::Lock(frame).encode())
+                {
+                    // Its place is taken; it goes out when others can step again.
+                    calls.push(Box::new(move || sending.go()));
                 }
             }
             Output::Emit(service::Event::Lock(event)) => self.on_lock(event, calls),

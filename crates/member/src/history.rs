@@ -32,6 +32,15 @@ impl History {
         Ok(history)
     }
 
+    /// The same history, for another thread: each record is written in one piece.
+    ///
+    /// # Errors
+    /// If the system does not give another way to the file.
+    pub(crate) fn another(&self) -> io::Result<Self> {
+        let (file, member) = (self.file.try_clone()?, self.member.clone());
+        Ok(Self { file, member, process: self.process, epoch: self.epoch })
+    }
+
     /// Writes a fact down.
     pub(crate) fn note(&mut self, fact: Fact) {
         let (t, clock) = quorate_transport::reading();

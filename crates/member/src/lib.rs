@@ -35,7 +35,7 @@ use quorate_transport::{Identity, Listener, Remote, Stats, Timing, Transport};
 use tokio::sync::{oneshot, watch};
 
 pub use config::{Config, Engine, Seed};
-pub use locks::{Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
+pub use locks::{Acquiring, Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
 pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
 pub use quorate_service::locks::Fence;

@@ -5,12 +5,13 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use quorate_core::{Span, Time};
 use quorate_service::lease::usable;
 use quorate_service::locks::{
-    Fence, LockId, Loss, Mode, Owner, Patience, Refused, Revoke, Waits, Wish, WishId,
+    Fence, LockId, Loss, Mode, Owner, Patience, Refused, Revoke, Text, Waits, Wish, WishId,
 };
 use quorate_service::service;
 use tokio::sync::oneshot;
@@ -134,9 +135,9 @@ impl Locks {
     pub fn lock(&self, name: &str) -> Asking {
         Asking {
             shared: Arc::clone(&self.shared),
-            lock: LockId::new(SPACE, name),
+            lock: LockId { space: self.shared.main.clone(), name: name.into() },
             mode: Mode::Exclusive,
-            owner: String::new(),
+            owner: self.shared.nobody.clone(),
             session: None,
             patience: Patience::Wait,
             within: None,
@@ -236,7 +237,7 @@ pub struct Asking {
     shared: Arc<Shared>,
     lock: LockId,
     mode: Mode,
-    owner: String,
+    owner: Text,
     session: Option<u64>,
     patience: Patience,
     within: Option<Duration>,
@@ -275,7 +276,7 @@ impl Asking {
 
     /// What others see of who holds it.
     pub fn owner(mut self, owner: &str) -> Self {
-        self.owner = owner.to_owned();
+        self.owner = owner.into();
         self
     }
 
@@ -285,13 +286,24 @@ impl Asking {
         self
     }
 
+    /// Takes the lock, if it rests at this process and nobody else wants it.
+    fn take(&self) -> Option<Guard> {
+        if self.mode != Mode::Exclusive {
+            return None;
+        }
+        let taken = self.shared.lock().as_mut()?.take(&self.lock, (self.session, &self.owner));
+        let (id, fence, lease) = taken?;
+        let (shared, lock) = (Arc::clone(&self.shared), self.lock.clone());
+        Some(Guard { shared, lock, id, fence, lease })
+    }
+
     /// Puts the wish. What came of it, or the wish that is waited for.
     fn put(self, waiter: impl FnOnce() -> Waiter) -> Result<Placed, LockError> {
         let Self { shared, lock, mode, owner, session, patience, within } = self;
         let (wanted, text) = (lock.clone(), owner);
         let wish = move |id: WishId| {
             let session = session.unwrap_or(u64::MAX - id.0);
-            let owner = Owner { session, text: text.into() };
+            let owner = Owner { session, text };
             Wish { id, mode, owner, priority: 0, patience }
         };
         let put = shared.step(|heart, now, calls| heart.wish(now, &wanted, wish, waiter, calls));
@@ -305,6 +317,9 @@ impl Asking {
     /// # Errors
     /// Why it is not to be had.
     pub fn blocking(self) -> Result<Guard, LockError> {
+        if let Some(guard) = self.take() {
+            return Ok(guard);
+        }
         let (told, outcome) = mpsc::sync_channel(1);
         let placed = self.put(|| Box::new(move |outcome| drop(told.send(outcome))))?;
         let Placed { pending, outcome: at_once, within } = placed;
@@ -358,31 +373,70 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if !self.done {
-            let (lock, id) = (&self.lock, self.id);
-            self.shared.step(|heart, now, _| heart.release(now, lock, id));
+            self.shared.release(&self.lock, self.id);
         }
+    }
+}
+
+impl Asking {
+    /// Waits for it, as a task.
+    async fn wait(self) -> Result<Guard, LockError> {
+        let (told, outcome) = oneshot::channel();
+        let placed = self.put(|| Box::new(move |outcome| drop(told.send(outcome))))?;
+        let Placed { pending, outcome: at_once, within } = placed;
+        let came = match (at_once, within) {
+            (Some(outcome), _) => outcome,
+            (None, None) => outcome.await.map_err(|_| LockError::Closed)?,
+            (None, Some(within)) => match timeout(within, outcome).await {
+                Ok(outcome) => outcome.map_err(|_| LockError::Closed)?,
+                Err(_) => return Err(LockError::Timeout),
+            },
+        };
+        pending.end(came)
     }
 }
 
 impl IntoFuture for Asking {
     type Output = Result<Guard, LockError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Acquiring;
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let (told, outcome) = oneshot::channel();
-            let placed = self.put(|| Box::new(move |outcome| drop(told.send(outcome))))?;
-            let Placed { pending, outcome: at_once, within } = placed;
-            let came = match (at_once, within) {
-                (Some(outcome), _) => outcome,
-                (None, None) => outcome.await.map_err(|_| LockError::Closed)?,
-                (None, Some(within)) => match timeout(within, outcome).await {
-                    Ok(outcome) => outcome.map_err(|_| LockError::Closed)?,
-                    Err(_) => return Err(LockError::Timeout),
-                },
-            };
-            pending.end(came)
-        })
+    fn into_future(self) -> Acquiring {
+        Acquiring(State::Asked(Some(self)))
+    }
+}
+
+/// A lock that is waited for. Dropped, it is not wanted any more.
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Acquiring(State);
+
+enum State {
+    /// It was not looked at yet. None once it was.
+    Asked(Option<Asking>),
+    /// It did not rest here.
+    Waits(Pin<Box<dyn Future<Output = Result<Guard, LockError>> + Send>>),
+}
+
+impl fmt::Debug for Acquiring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Acquiring")
+    }
+}
+
+impl Future for Acquiring {
+    type Output = Result<Guard, LockError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let State::Asked(asked) = &mut self.0 {
+            let asking = asked.take().expect("it is not polled after it was ready");
+            if let Some(guard) = asking.take() {
+                return Poll::Ready(Ok(guard));
+            }
+            self.0 = State::Waits(Box::pin(asking.wait()));
+        }
+        match &mut self.0 {
+            State::Waits(wait) => wait.as_mut().poll(cx),
+            State::Asked(_) => Poll::Pending,
+        }
     }
 }
 
@@ -420,8 +474,13 @@ impl Guard {
     /// # Errors
     /// If it may not be used any more.
     pub fn check(&self) -> Result<Duration, Lost> {
+        // In this order: what is lost by itself is over when the lease was, as it stood when it was lost.
         let left = self.lease.left(quorate_transport::now());
-        left.map(|left| Duration::from_nanos(left.0)).ok_or_else(|| self.why())
+        let why = if self.shared.has_losses() { self.loss() } else { None };
+        match (left, why) {
+            (Some(left), None) => Ok(Duration::from_nanos(left.0)),
+            (_, why) => Err(why.unwrap_or(Lost::Expired)),
+        }
     }
 
     /// Until when it may be used if nothing is renewed any more: a time of
@@ -431,9 +490,9 @@ impl Guard {
         self.lease.until()
     }
 
-    fn why(&self) -> Lost {
-        let why = self.shared.step(|heart, _, _| heart.loss(self.id)).flatten();
-        why.map_or(Lost::Expired, Lost::from)
+    /// Why it is lost, if it is for a reason of its own.
+    fn loss(&self) -> Option<Lost> {
+        self.shared.step(|heart, _, _| heart.loss(self.id)).flatten().map(Lost::from)
     }
 
     /// Returns when it may not be used any more, and why.
@@ -505,7 +564,6 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let (lock, id) = (&self.lock, self.id);
-        self.shared.step(|heart, now, _| heart.release(now, lock, id));
+        self.shared.release(&self.lock, self.id);
     }
 }

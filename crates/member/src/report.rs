@@ -10,10 +10,11 @@ use quorate_service::seat::{Event, Seat};
 use quorate_service::{Register, Revision};
 use quorate_transport::{Io, Name, PeerState};
 use tokio::sync::watch;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use crate::config::Config;
 use crate::consensus::Consensus;
+use crate::heart::Diary;
 use crate::history::History;
 use crate::runtime::{is_late, left};
 use crate::status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
@@ -76,6 +77,12 @@ impl Report {
         self.revision = self.revision.max(revision);
         self.dirty |= news;
         news
+    }
+
+    /// What is written down of guards goes into the same history, if there is one.
+    pub(crate) fn diary(&self) -> Option<Diary> {
+        let another = self.history.as_ref()?.another();
+        another.map(Diary::new).map_err(|error| warn!(%error, "guards are not written down")).ok()
     }
 
     /// The process ends by itself.

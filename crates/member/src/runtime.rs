@@ -53,7 +53,7 @@ pub(crate) enum Command {
     /// The own voter knows something new.
     Consensus(raft::Status),
     /// The own voter is ready to be introduced.
-    Introduce { peer: Peer, introduction: Introduction },
+    Introduce { peer: Peer, number: u64, introduction: Introduction },
     /// The own voter says whether another one can be believed.
     Trusted { peer: Peer, id: u64, trusted: bool },
     /// There is an etcd, or why there is none.
@@ -275,7 +275,8 @@ impl Runtime {
             address: self.config.address().to_owned(),
         };
         let party = Party::seat(ME, identity, Arc::new(config));
-        self.shared.begin(Service::of(party, Limits::default()), self.nonce as u64);
+        let diary = self.report.diary();
+        self.shared.begin(Service::of(party, Limits::default()), self.nonce as u64, diary);
         for peer in self.sessions.clone() {
             self.reach(io, peer);
         }
@@ -292,6 +293,7 @@ impl Runtime {
 
     fn step(&mut self, io: &mut Io<'_>, input: Input<Service>) {
         let (now, mut calls, mut outputs) = (io.now(), Calls::new(), Vec::new());
+        let mut left = false;
         let written = happening(&input);
         {
             let mut heart = self.shared.lock();
@@ -313,6 +315,11 @@ impl Runtime {
                         }
                     }
                     Output::Emit(service::Event::Lock(event)) => heart.on_lock(event, &mut calls),
+                    // Written down in the order in which it happens, between what is said of locks.
+                    Output::Emit(service::Event::Seat(event)) => {
+                        self.report.event(&event);
+                        left |= matches!(event, seat::Event::Left);
+                    }
                     output => outputs.push(output),
                 }
             }
@@ -324,9 +331,14 @@ impl Runtime {
         for output in outputs {
             match output {
                 Output::Send { to, msg: service::Msg::Seat(msg), .. } => self.send(io, to, msg),
-                Output::Emit(service::Event::Seat(event)) => self.on_event(&event),
                 // Seats say nothing to several at once, and only where the register is, is anything kept.
                 _ => {}
+            }
+        }
+        if left {
+            for told in self.leaving.drain(..) {
+                // Whoever asked may have stopped waiting.
+                let _ = told.send(());
             }
         }
         self.look_after_register(io);
@@ -344,16 +356,6 @@ impl Runtime {
         if let Some(peer) = peer {
             // What does not arrive is said again.
             let _ = io.send(peer, Lane::Control, &Frame::Seat(msg).encode());
-        }
-    }
-
-    fn on_event(&mut self, event: &seat::Event) {
-        self.report.event(event);
-        if matches!(event, seat::Event::Left) {
-            for told in self.leaving.drain(..) {
-                // Whoever asked may have stopped waiting.
-                let _ = told.send(());
-            }
         }
     }
 
@@ -658,8 +660,10 @@ impl Handler for Runtime {
         if let Some(heart) = self.shared.lock().as_mut() {
             heart.reach(name.as_str(), None);
         }
-        // Another process of that name has another life. This one goes on with a gap in what was said.
-        if let (false, Some(life)) = (*why == Lost::Restarted, self.life_of(&name)) {
+        // Another process of that name has another life. This one goes on with a gap in what was said, if
+        // it is in the view: who waits to come in has missed nothing of it.
+        let sits = self.with_seat(|seat| seat.sits().is_some()).unwrap_or(false);
+        if let (false, true, Some(life)) = (*why == Lost::Restarted, sits, self.life_of(&name)) {
             self.step(io, wish(seat::Command::Severed(life)));
         }
     }
@@ -710,8 +714,10 @@ impl Handler for Runtime {
                 }
                 self.mind_voters(io);
             }
-            Command::Introduce { peer, introduction } => {
-                consensus::send_introduction(io, peer, introduction);
+            Command::Introduce { peer, number, introduction } => {
+                if self.consensus.is_due(peer, number) {
+                    consensus::send_introduction(io, peer, introduction);
+                }
             }
             Command::Trusted { peer, id, trusted } => {
                 self.consensus.trusted(io, peer, id, trusted);

@@ -274,6 +274,11 @@ pub enum Fact {
         /// In a few words.
         what: String,
     },
+    /// What a rule rests on was broken on purpose: from now on that rule is not judged.
+    Aside {
+        /// The rule, by its name.
+        rule: String,
+    },
     /// All links pass everything on, and nothing more is done to anybody.
     Heal,
     /// The history is over; what follows is only put away.

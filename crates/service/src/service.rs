@@ -13,7 +13,7 @@ use quorate_core::{
 
 use crate::lease::silence;
 use crate::locks::{
-    self, Frame, Gate, Kind, Limits, LockId, LockSpace, Outlet, Revoke, Wish, WishId,
+    self, Fence, Frame, Gate, Kind, Limits, LockId, LockSpace, Outlet, Revoke, Text, Wish, WishId,
 };
 use crate::register::{Ground, Register};
 use crate::seat::{self, Party, Seat};
@@ -123,6 +123,25 @@ impl Service {
     #[must_use]
     pub const fn locks(&self) -> &LockSpace {
         &self.locks
+    }
+
+    /// Grants a wish for a lock that rests at this process and that nobody else wants, as
+    /// [`Command::Wish`] does, without telling so: the fence, and until when this process may act. None if it
+    /// takes more than that; then nothing was done, and the wish has to be put.
+    pub fn take(
+        &mut self,
+        now: Time,
+        lock: &LockId,
+        id: WishId,
+        owner: (u64, &Text),
+    ) -> Option<(Fence, Time)> {
+        self.locks.take(now, lock, id, owner)
+    }
+
+    /// Gives back what was granted, where that has nothing else done: nobody waits for it, here or
+    /// elsewhere. False if it takes more than that; then nothing was done, and it has to be released.
+    pub fn put_back(&mut self, lock: &LockId, id: WishId) -> bool {
+        self.locks.put_back(lock, id)
     }
 
     /// Has its seat do something, and tells its locks what came of it.

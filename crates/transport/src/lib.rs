@@ -38,7 +38,7 @@ pub use handler::{Down, Handler, Hello, Lost, Scope, SendError, Watch};
 pub use io::{Io, OtherCluster};
 pub use listener::Listener;
 pub use name::{Name, NotAName};
-pub use remote::{Direct, Remote};
+pub use remote::{Direct, Remote, Sending};
 pub use stats::{Counters, PeerState, PeerStats, Stats};
 pub use transport::{Transport, nonce};
 

@@ -76,6 +76,15 @@ struct Queue {
     rtt: Option<Span>,
 }
 
+/// A frame that was appended.
+#[derive(Debug)]
+pub(crate) struct Put {
+    /// Was nothing else to be sent?
+    first: bool,
+    /// By which connection it goes, if there is one that takes it.
+    channel: Option<Arc<Shared>>,
+}
+
 /// What came of flushing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flushed {
@@ -142,13 +151,8 @@ impl Link {
         self.queue().push(lane, bytes, &self.limits).map(|_| count(&self.stats.frames_out))
     }
 
-    /// Appends a frame to a session, and writes it if the connection is idle.
-    pub(crate) fn send_directly(
-        &self,
-        session: u128,
-        lane: Lane,
-        bytes: &[u8],
-    ) -> Result<(), SendError> {
+    /// Appends a frame to a session. What is returned has to be [`hurry`](Self::hurry)ed.
+    pub(crate) fn put(&self, session: u128, lane: Lane, bytes: &[u8]) -> Result<Put, SendError> {
         let mut queue = self.queue();
         if queue.session != Some(session) {
             return Err(SendError::NoSession);
@@ -156,24 +160,29 @@ impl Link {
         let pushed = queue.push(lane, bytes, &self.limits);
         let channel = queue.channel.clone().filter(|_| !queue.blocked);
         drop(queue);
-        let first = match pushed {
-            Ok(first) => first,
+        match pushed {
+            Ok(first) => {
+                count(&self.stats.frames_out);
+                Ok(Put { first, channel })
+            }
             Err(error) => {
                 if matches!(error, SendError::Overflow | SendError::TooLong) {
                     self.note();
                 }
-                return Err(error);
+                Err(error)
             }
-        };
-        count(&self.stats.frames_out);
-        let Some(channel) = channel else { return Ok(()) };
+        }
+    }
+
+    /// Writes what was put, if the connection is idle; else the thread does.
+    pub(crate) fn hurry(&self, put: Put) {
+        let Put { first, channel } = put;
+        let Some(channel) = channel else { return };
         let now = crate::now();
         let idle = now.since(Time(self.written.load(Ordering::Relaxed))) >= IDLE;
-        if first && idle && self.write_here(&channel, now) {
-            return Ok(());
+        if !(first && idle && self.write_here(&channel, now)) {
+            self.note();
         }
-        self.note();
-        Ok(())
     }
 
     /// Writes on the thread of the caller, if the channel is free. True if nothing is left to be done.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use crate::bell::Bell;
-use crate::link::Link;
+use crate::link::{Link, Put};
 use crate::{Lane, Peer, SendError};
 
 /// Tells commands to a handler, from any thread.
@@ -56,6 +56,38 @@ impl Direct {
     /// As [`Io::send`](crate::Io::send). When the session has ended, there is none, also if there is
     /// another one with the same peer by now.
     pub fn send(&self, lane: Lane, bytes: &[u8]) -> Result<(), SendError> {
-        self.link.send_directly(self.session, lane, bytes)
+        self.put(lane, bytes).map(Sending::go)
+    }
+
+    /// Gives a frame its place among those that are sent, without a call to the system: for those who
+    /// hold something meanwhile that others wait for. It goes out when what is returned is told to, or
+    /// dropped.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn put(&self, lane: Lane, bytes: &[u8]) -> Result<Sending, SendError> {
+        let put = self.link.put(self.session, lane, bytes)?;
+        Ok(Sending { link: Arc::clone(&self.link), put: Some(put) })
+    }
+}
+
+/// A frame that is about to go out.
+#[derive(Debug)]
+#[must_use = "it goes out when this is dropped"]
+pub struct Sending {
+    link: Arc<Link>,
+    put: Option<Put>,
+}
+
+impl Sending {
+    /// Has it go out.
+    pub fn go(self) {}
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if let Some(put) = self.put.take() {
+            self.link.hurry(put);
+        }
     }
 }

@@ -30,6 +30,8 @@ pub enum Rule {
     StopBeforeDecide,
     /// V5: when somebody is granted something, every earlier guard of it is over.
     GuardBeforeGrant,
+    /// R6: a guard that was lost stays lost.
+    Losses,
     /// V7: fences of a name grow, at those who are granted and at what they guard.
     Fences,
     /// Who is granted something sits in a view, and has not stopped in it.
@@ -46,11 +48,12 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::OneHistory,
         Self::Lives,
         Self::StopBeforeDecide,
         Self::GuardBeforeGrant,
+        Self::Losses,
         Self::Fences,
         Self::Primary,
         Self::Children,
@@ -67,6 +70,7 @@ impl Rule {
             Self::Lives => "lives",
             Self::StopBeforeDecide => "stop before decide",
             Self::GuardBeforeGrant => "guard before grant",
+            Self::Losses => "losses",
             Self::Fences => "fences",
             Self::Primary => "primary",
             Self::Children => "children",
@@ -86,6 +90,7 @@ impl Rule {
                 "who comes from a view has stopped in it when the next one is decided"
             }
             Self::GuardBeforeGrant => "nothing is granted while an earlier guard of it is good",
+            Self::Losses => "a guard that was lost stays lost",
             Self::Fences => {
                 "fences of a name grow, at those who are granted it and at what it guards"
             }

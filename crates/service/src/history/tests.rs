@@ -165,7 +165,7 @@ fn a_good_history_breaks_nothing() {
     assert_eq!(judgement.findings, []);
     assert_eq!((judgement.processes, judgement.views, judgement.grants), (4, 3, 2));
     assert_eq!(judgement.healed_after, Some(Span(14 * MS)));
-    let not_exercised = [Rule::Fences, Rule::Children, Rule::Calls];
+    let not_exercised = [Rule::Losses, Rule::Fences, Rule::Children, Rule::Calls];
     for verdict in judgement.verdicts {
         let word = match not_exercised.contains(&verdict.rule) {
             true => Word::NotExercised,
@@ -468,6 +468,35 @@ fn a_child_that_works_after_the_next_grant_is_found() {
         "c Granted 50",
         "w Child 55",
         "child 50 works under lock x with fence 10-1, after c was granted 10-2",
+    );
+}
+
+#[test]
+fn children_are_not_judged_once_wrapper_and_agent_were_stopped_at_once() {
+    let child =
+        Fact::Child { pid: 50, name: "x".into(), fence: fence(10, 1), state: ChildState::Alive };
+    let mut script = three();
+    script.say(20, "b", 2, granted(10, 1, 30)).say(50, "c", 3, granted(10, 2, 500));
+    script.say(60, "w", 50, child);
+    let mut aside = script.clone();
+    aside.done(40, Fact::Aside { rule: "children".into() });
+    assert!(aside.judged().holds());
+    script.done(40, Fact::Aside { rule: "calls".into() });
+    assert_eq!(script.only_finding().0, Rule::Children);
+}
+
+#[test]
+fn a_guard_that_was_lost_and_is_good_again_is_found() {
+    let mut script = three();
+    script.say(20, "b", 2, granted(10, 1, 500)).say(30, "b", 2, checked(10, 1, 100));
+    script.say(40, "b", 2, checked(10, 1, 0)).say(50, "b", 2, checked(10, 2, 100));
+    assert!(script.judged().holds());
+    script.say(60, "b", 2, checked(10, 1, 100));
+    script.breaks(
+        Rule::Losses,
+        "b Checked 40",
+        "b Checked 60",
+        "b lost lock x with fence 10-1, and has it again",
     );
 }
 

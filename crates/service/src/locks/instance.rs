@@ -117,6 +117,23 @@ impl Instance {
         }
     }
 
+    /// May one be let in exclusively, and does nobody elsewhere want it, as far as is known here? An
+    /// algorithm of the catalogue has to be asked.
+    pub(super) const fn rests(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Rights(rights) => rights.rests(),
+        }
+    }
+
+    /// One is out who was alone inside, and nobody is to hear of it. False if somebody is.
+    pub(super) const fn leave_to_rest(&mut self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Rights(rights) => rights.leave_to_rest(),
+        }
+    }
+
     /// Asks for what the first of so many who wait needs, if it has not.
     pub(super) fn want(&mut self, mode: Mode, details: (usize, i32, Patience), post: Post<'_>) {
         match self {

@@ -216,6 +216,25 @@ impl Rights {
         self.talk_to_self(post);
     }
 
+    /// Is the exclusive right here, with nobody inside and nobody to whom it is to be given?
+    pub(super) const fn rests(&self) -> bool {
+        let free = self.users == 0 && self.next.is_none() && self.refused.is_none();
+        free && matches!(self.right, Right::Exclusive { .. })
+    }
+
+    /// The one who is inside alone is out, and the right rests here. False if it is to be given away, and
+    /// then nothing is changed.
+    pub(super) const fn leave_to_rest(&mut self) -> bool {
+        let rests = self.users == 1
+            && self.next.is_none()
+            && self.refused.is_none()
+            && matches!(self.right, Right::Exclusive { .. });
+        if rests {
+            self.users = 0;
+        }
+        rests
+    }
+
     /// Asks for what so many who wait need, if it has not.
     pub(super) fn want(
         &mut self,

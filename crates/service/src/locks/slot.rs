@@ -10,12 +10,12 @@ use alloc::vec::Vec;
 
 use quorate_core::{Life, NodeId, Time};
 
-use super::gate::Port;
+use super::gate::{Gate, Port};
 use super::instance::{Instance, Method, Place, Post};
 use super::rights::Holder;
 use super::words::{
-    Body, Event, Fence, Held, Inner, LockId, Loss, Mode, Owner, Patience, Refused, Report, Wish,
-    WishId,
+    Body, Event, Fence, Held, Inner, LockId, Loss, Mode, Owner, Patience, Refused, Report, Text,
+    Wish, WishId,
 };
 use crate::register::Epoch;
 
@@ -308,6 +308,38 @@ impl Slot {
             return;
         }
         self.pump(port);
+    }
+
+    /// Lets somebody in exclusively, if that has nothing else done: what [`wish`](Self::wish) comes to then.
+    pub(super) fn take(
+        &mut self,
+        gate: &Gate,
+        now: Time,
+        (id, stamp): (WishId, u64),
+        (session, text): (u64, &Text),
+    ) -> Option<Fence> {
+        let Run { instance, not_before, .. } = self.run.as_mut()?;
+        let rests = gate.open && !self.frozen && self.waiting.is_empty() && self.guards.is_empty();
+        if !rests || now < *not_before || !instance.rests() {
+            return None;
+        }
+        let (place, fence) = instance.enter(Mode::Exclusive);
+        (self.touched, self.burst) = (true, 1);
+        let (owner, mode) = (Owner { session, text: text.clone() }, Mode::Exclusive);
+        self.guards.push(Guard { id, owner, stamp, mode, place, fence, forced: None });
+        Some(fence)
+    }
+
+    /// Gives a guard back, if that has nothing else done: what [`release`](Self::release) comes to then.
+    pub(super) fn put_back(&mut self, id: WishId) -> bool {
+        let Some(Run { instance, .. }) = &mut self.run else { return false };
+        let alone = matches!(&self.guards[..], [guard] if guard.id == id && guard.forced.is_none());
+        if !alone || self.frozen || !self.waiting.is_empty() || !instance.leave_to_rest() {
+            return false;
+        }
+        self.guards.clear();
+        self.burst = 0;
+        true
     }
 
     /// Takes a wish out of the queue, if it is there.

@@ -18,7 +18,7 @@ use super::rights::Terms;
 use super::slot::{Given, Slot};
 use super::steps::Parked;
 use super::words::{
-    Event, Frame, Held, LockId, Loss, Mode, Outlet, Patience, Refused, Text, Wish, WishId,
+    Event, Fence, Frame, Held, LockId, Loss, Mode, Outlet, Patience, Refused, Text, Wish, WishId,
 };
 use crate::register::Space;
 
@@ -263,6 +263,13 @@ impl LockSpace {
         if let Err(why) = self.admit(lock, &wish) {
             return out.tell(Event::Refused { lock: lock.clone(), wish: wish.id, why });
         }
+        if wish.mode == Mode::Exclusive
+            && let Some((fence, until)) =
+                self.take(now, lock, wish.id, (wish.owner.session, &wish.owner.text))
+        {
+            let (lock, mode, place) = (lock.clone(), wish.mode, 0);
+            return out.tell(Event::Granted { lock, wish: wish.id, mode, place, fence, until });
+        }
         self.stamp += 1;
         let stamp = self.stamp;
         let ordered = self.kinds.get(&lock.space).is_some_and(Kind::is_ordered);
@@ -280,6 +287,35 @@ impl LockSpace {
         if !begun {
             self.begin_if_wanted(now, lock, out);
         }
+    }
+
+    /// Grants a wish to hold a lock exclusively that needs nobody else, in one step: the fence, and until
+    /// when this process may act. None if it takes more than that, and then nothing was done.
+    pub fn take(
+        &mut self,
+        now: Time,
+        lock: &LockId,
+        id: WishId,
+        (session, text): (u64, &Text),
+    ) -> Option<(Fence, Time)> {
+        let gate = self.gate.as_ref()?;
+        let until = gate.until.filter(|until| now < *until)?;
+        let slot = self.slots.get_mut(lock)?;
+        let odd = text.as_str().len() > self.limits.text
+            || self.table.get(lock).is_some_and(|held| held.len() > 1);
+        if odd {
+            return None;
+        }
+        let fence = slot.take(gate, now, (id, self.stamp + 1), (session, text))?;
+        self.stamp += 1;
+        Some((fence, until))
+    }
+
+    /// A guard is given back that nobody waits for: the same as [`release`](Self::release), where that has
+    /// nothing else done. False if it has, and then nothing was done.
+    pub fn put_back(&mut self, lock: &LockId, id: WishId) -> bool {
+        let open = self.gate.as_ref().is_some_and(|gate| gate.open);
+        open && self.slots.get_mut(lock).is_some_and(|slot| slot.put_back(id))
     }
 
     fn admit(&self, lock: &LockId, wish: &Wish) -> Result<(), Refused> {
@@ -308,6 +344,9 @@ impl LockSpace {
 
     /// A local user gives a guard back, or a wish up. One that is not there any more is no fault.
     pub fn release(&mut self, now: Time, lock: &LockId, wish: WishId, out: &mut dyn Outlet) {
+        if self.put_back(lock, wish) {
+            return;
+        }
         let needed = self.on_slot(now, lock, out, |slot, port| {
             slot.release(port, wish);
             slot.is_needed()

@@ -1,4 +1,4 @@
-//! Guards: V5, V7, that only members are granted anything, and that no child outlives its lock.
+//! Guards: V5, R6, V7, that only members are granted anything, and that no child outlives its lock.
 //!
 //! A guard lasts from its grant to its drop, or to the end of what its holder was told last: by the
 //! grant, or by a check, counted from when the check was begun. It ends with its process. Being marked
@@ -50,6 +50,7 @@ struct Guard<'a> {
 /// Judges; how many guards there were.
 pub(super) fn judge(bench: &mut Bench<'_>) -> usize {
     primary(bench);
+    losses(bench);
     fences(bench);
     children(bench);
     let guards = guards(bench);
@@ -180,6 +181,23 @@ const fn why(record: &Record) -> &'static str {
     }
 }
 
+/// A guard that was lost is never good again, whatever is renewed later.
+fn losses(bench: &mut Bench<'_>) {
+    let mut lost: BTreeMap<(At, &str, Fence), usize> = BTreeMap::new();
+    for (place, record) in bench.records.iter().enumerate() {
+        let Fact::Checked { name, fence, left } = &record.fact else { continue };
+        let guard = (bench.processes.at(place), name.as_str(), *fence);
+        if left.0 == 0 {
+            bench.test(Rule::Losses);
+            lost.entry(guard).or_insert(place);
+        } else if let Some(before) = lost.remove(&guard) {
+            let (who, fence) = (bench.who(place), shown(*fence));
+            let text = format!("{who} lost lock {name} with fence {fence}, and has it again");
+            bench.object(Rule::Losses, [before, place], text);
+        }
+    }
+}
+
 /// Fences grow: of grants strictly, and at what is guarded.
 fn fences(bench: &mut Bench<'_>) {
     let mut granted: BTreeMap<&str, (Fence, usize)> = BTreeMap::new();
@@ -226,6 +244,7 @@ fn children(bench: &mut Bench<'_>) {
                     granted.insert(name, (*fence, place));
                 }
             }
+            Fact::Aside { rule } if rule == Rule::Children.name() => return,
             Fact::Child { pid, name, fence, state: ChildState::Alive } => {
                 bench.test(Rule::Children);
                 let next = granted.get(name.as_str()).filter(|(later, _)| later > fence);

@@ -87,9 +87,11 @@ impl<'a> Processes<'a> {
         all
     }
 
-    /// How many took part, the one that does things to them aside.
+    /// How many took part, clients and the one that does things to them aside.
     pub(super) fn count(&self) -> usize {
-        self.known.iter().filter(|process| process.member != HARNESS).count()
+        let counts =
+            |it: &&Process<'_>| it.member != HARNESS && it.role.is_none_or(|it| it != Role::Client);
+        self.known.iter().filter(counts).count()
     }
 
     /// Whose record this is.
