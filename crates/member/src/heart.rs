@@ -6,7 +6,8 @@
 //! between users and a change of view is that same mutex: a stop is told to others only after the step
 //! that made it, and no step of a user lies in between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use quorate_core::trace::{Happening, Recorder};
@@ -15,7 +16,7 @@ use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Wish, 
 use quorate_service::seat::Seat;
 use quorate_service::service::{self, Service};
 use quorate_transport::{Direct, Lane, Remote};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::lease::Lease;
 use crate::runtime::Command;
@@ -27,17 +28,14 @@ pub(crate) const ME: NodeId = NodeId::at(0);
 /// What comes of a wish.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
-    /// It is granted, under this lease.
-    Granted(Fence, Arc<Lease>),
+    /// It is granted: this place of it, with this fence, under this lease.
+    Granted(u32, Fence, Arc<Lease>),
     /// It is not.
     Refused(Refused),
 }
 
 /// Told what comes of a wish.
 pub(crate) type Waiter = Box<dyn FnOnce(Outcome) + Send>;
-
-/// Told that a guard is lost.
-type Mourner = Box<dyn FnOnce(Loss) + Send>;
 
 /// Told what all say about locks.
 pub(crate) enum Question {
@@ -58,13 +56,16 @@ pub(crate) struct Heart {
     /// Who waits for its wish.
     waiters: BTreeMap<WishId, Waiter>,
     /// Who wants to know when its guard is lost.
-    mourners: BTreeMap<WishId, Mourner>,
+    mourners: BTreeMap<WishId, Vec<oneshot::Sender<Loss>>>,
     /// Who wants to know when its guard is asked for back.
-    yielders: BTreeMap<WishId, Box<dyn FnOnce() + Send>>,
+    yielders: BTreeMap<WishId, Vec<oneshot::Sender<()>>>,
     /// Questions to all about locks, by their numbers.
     questions: BTreeMap<u64, Question>,
-    /// Guards that were lost and not given back yet, and why.
+    /// Guards that were lost and not given back yet, and why; and how many these are.
     lost: BTreeMap<WishId, Loss>,
+    losses: Arc<AtomicUsize>,
+    /// Guards that were asked for back.
+    asked_back: BTreeSet<WishId>,
     /// How others are reached, by the name and by the number of their node.
     sessions: BTreeMap<String, Direct>,
     ways: Vec<Option<Direct>>,
@@ -79,6 +80,8 @@ pub(crate) struct Shared {
     remote: OnceLock<Remote<Command>>,
     /// Until when the process may act; 0 while it may not.
     pub(crate) until: watch::Sender<Time>,
+    /// How many guards are lost that were not given back yet.
+    losses: Arc<AtomicUsize>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -90,7 +93,7 @@ impl std::fmt::Debug for Shared {
 impl Shared {
     pub(crate) fn new() -> Self {
         let (heart, remote) = (Mutex::new(None), OnceLock::new());
-        Self { heart, remote, until: watch::Sender::new(Time::ZERO) }
+        Self { heart, remote, until: watch::Sender::new(Time::ZERO), losses: Arc::default() }
     }
 
     /// This is the way to the thread of the transport.
@@ -109,9 +112,14 @@ impl Shared {
         self.heart.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Is any guard of this process lost that was not given back yet?
+    pub(crate) fn has_losses(&self) -> bool {
+        self.losses.load(Ordering::Acquire) > 0
+    }
+
     /// From now on it has one.
     pub(crate) fn begin(&self, service: Service, seed: u64) {
-        *self.lock() = Some(Heart::new(service, seed));
+        *self.lock() = Some(Heart::new(service, seed, Arc::clone(&self.losses)));
     }
 
     /// A step of a user: what it sends goes out from here.
@@ -128,7 +136,7 @@ impl Shared {
 }
 
 impl Heart {
-    fn new(service: Service, seed: u64) -> Self {
+    fn new(service: Service, seed: u64, losses: Arc<AtomicUsize>) -> Self {
         Self {
             node: Node::new(ME, service),
             dice: Dice(seed | 1),
@@ -138,6 +146,8 @@ impl Heart {
             yielders: BTreeMap::new(),
             questions: BTreeMap::new(),
             lost: BTreeMap::new(),
+            losses,
+            asked_back: BTreeSet::new(),
             sessions: BTreeMap::new(),
             ways: Vec::new(),
             lease: Arc::new(Lease::lost()),
@@ -197,6 +207,8 @@ impl Heart {
         self.mourners.remove(&id);
         self.yielders.remove(&id);
         self.lost.remove(&id);
+        self.losses.store(self.lost.len(), Ordering::Release);
+        self.asked_back.remove(&id);
         let command = service::Command::Release(lock.clone(), id);
         // What is not there any more is no fault.
         let _ = self.node.command(now, &mut self.dice, command);
@@ -208,10 +220,10 @@ impl Heart {
     }
 
     /// Has somebody told when a guard is lost; why, if it is.
-    pub(crate) fn mourn(&mut self, id: WishId, told: Mourner) -> Option<Loss> {
+    pub(crate) fn mourn(&mut self, id: WishId, told: oneshot::Sender<Loss>) -> Option<Loss> {
         let lost = self.loss(id);
         if lost.is_none() {
-            self.mourners.insert(id, told);
+            add(&mut self.mourners, id, told);
         }
         lost
     }
@@ -221,19 +233,24 @@ impl Heart {
     /// Something about locks is told: to whom, and what.
     pub(crate) fn on_lock(&mut self, event: Event, calls: &mut Calls) {
         match event {
-            Event::Granted { wish, fence, .. } => {
-                let outcome = Outcome::Granted(fence, Arc::clone(&self.lease));
+            Event::Granted { wish, place, fence, .. } => {
+                let outcome = Outcome::Granted(place, fence, Arc::clone(&self.lease));
                 self.answer(wish, outcome, calls);
             }
             Event::Refused { wish, why, .. } => self.answer(wish, Outcome::Refused(why), calls),
             Event::Lost { wish, why, .. } => {
                 self.lost.insert(wish, why);
-                if let Some(told) = self.mourners.remove(&wish) {
-                    calls.push(Box::new(move || told(why)));
+                self.losses.store(self.lost.len(), Ordering::Release);
+                for told in self.mourners.remove(&wish).unwrap_or_default() {
+                    // Whoever asked may have stopped waiting.
+                    calls.push(Box::new(move || _ = told.send(why)));
                 }
             }
             Event::Yield { wish, .. } => {
-                calls.extend(self.yielders.remove(&wish));
+                self.asked_back.insert(wish);
+                for told in self.yielders.remove(&wish).unwrap_or_default() {
+                    calls.push(Box::new(move || _ = told.send(())));
+                }
             }
             Event::Revoked { number, held } => {
                 if let Some(Question::Revoke(told)) = self.questions.remove(&number) {
@@ -262,9 +279,19 @@ impl Heart {
         let _ = self.node.command(now, &mut self.dice, what(number));
     }
 
-    /// Has somebody told when its guard is asked for back.
-    pub(crate) fn when_asked_back(&mut self, id: WishId, told: Box<dyn FnOnce() + Send>) {
-        self.yielders.insert(id, told);
+    /// Is a guard asked for back?
+    pub(crate) fn is_asked_back(&self, id: WishId) -> bool {
+        self.asked_back.contains(&id)
+    }
+
+    /// Has somebody told when its guard is asked for back; at once, if it is.
+    pub(crate) fn when_asked_back(&mut self, id: WishId, told: oneshot::Sender<()>) {
+        if self.is_asked_back(id) {
+            // Whoever asked may have stopped waiting.
+            let _ = told.send(());
+            return;
+        }
+        add(&mut self.yielders, id, told);
     }
 
     fn answer(&mut self, wish: WishId, outcome: Outcome, calls: &mut Calls) {
@@ -278,10 +305,10 @@ impl Heart {
         let mut outcome = None;
         while let Some(output) = self.node.poll() {
             match output {
-                Output::Emit(service::Event::Lock(Event::Granted { wish, fence, .. }))
-                    if wish == mine =>
-                {
-                    outcome = Some(Outcome::Granted(fence, Arc::clone(&self.lease)));
+                Output::Emit(service::Event::Lock(Event::Granted {
+                    wish, place, fence, ..
+                })) if wish == mine => {
+                    outcome = Some(Outcome::Granted(place, fence, Arc::clone(&self.lease)));
                 }
                 Output::Emit(service::Event::Lock(Event::Refused { wish, why, .. }))
                     if wish == mine =>
@@ -367,6 +394,17 @@ impl Heart {
             }
         }
     }
+}
+
+/// One more who wants to know, in the place of those who do not any more.
+fn add<T>(
+    waiting: &mut BTreeMap<WishId, Vec<oneshot::Sender<T>>>,
+    id: WishId,
+    told: oneshot::Sender<T>,
+) {
+    let all = waiting.entry(id).or_default();
+    all.retain(|other| !other.is_closed());
+    all.push(told);
 }
 
 /// Lots, where a state machine draws some: xorshift.

@@ -139,6 +139,7 @@ impl Locks {
             owner: String::new(),
             session: None,
             patience: Patience::Wait,
+            permits: None,
             within: None,
         }
     }
@@ -157,8 +158,12 @@ pub struct Party {
     pub owner: String,
     /// `exclusive`, `shared` or `permit`.
     pub mode: &'static str,
+    /// Of permits: which place it holds.
+    pub place: u32,
     /// The fence, if it holds it; none if it waits.
     pub fence: Option<Fence>,
+    /// How long it has held it, or waited for it.
+    pub since: Duration,
 }
 
 /// How a lock is asked for back.
@@ -201,7 +206,9 @@ impl Locks {
                     Mode::Shared => "shared",
                     Mode::Permit => "permit",
                 },
+                place: report.place,
                 fence: report.fence,
+                since: Duration::from_nanos(report.since.0),
             })
             .collect())
     }
@@ -211,11 +218,25 @@ impl Locks {
     /// # Errors
     /// If this process is no member, or the others do not answer in this time.
     pub async fn revoke(&self, name: &str, how: Back, within: Duration) -> Result<bool, LockError> {
+        self.revoke_in(SPACE, name, how, within).await
+    }
+
+    /// The same, of a namespace.
+    ///
+    /// # Errors
+    /// As [`revoke`](Self::revoke).
+    pub async fn revoke_in(
+        &self,
+        space: &str,
+        name: &str,
+        how: Back,
+        within: Duration,
+    ) -> Result<bool, LockError> {
         let how = match how {
             Back::Asked => Revoke::Ask,
             Back::Forced => Revoke::Force,
         };
-        let lock = LockId::new(SPACE, name);
+        let lock = LockId::new(space, name);
         let (told, held) = oneshot::channel();
         let question = Question::Revoke(Box::new(move |held| {
             // Whoever asked may have stopped waiting.
@@ -239,6 +260,7 @@ pub struct Asking {
     owner: String,
     session: Option<u64>,
     patience: Patience,
+    permits: Option<u32>,
     within: Option<Duration>,
 }
 
@@ -267,6 +289,17 @@ impl Asking {
         self
     }
 
+    /// Holds one of its so many places: a semaphore. How many there are is a matter of its namespace,
+    /// which is defined so by the first who asks; unless [`space`](Self::space) says otherwise, before
+    /// or after, that is one with the name of the lock.
+    pub fn permits(mut self, permits: u32) -> Self {
+        (self.mode, self.permits) = (Mode::Permit, Some(permits));
+        if self.lock.space.as_str() == SPACE {
+            self.lock.space = self.lock.name.clone();
+        }
+        self
+    }
+
     /// In this namespace.
     pub fn space(mut self, space: &str) -> Self {
         self.lock.space = space.into();
@@ -285,9 +318,13 @@ impl Asking {
         self
     }
 
+    fn locks(&self) -> Locks {
+        Locks { shared: Arc::clone(&self.shared) }
+    }
+
     /// Puts the wish. What came of it, or the wish that is waited for.
     fn put(self, waiter: impl FnOnce() -> Waiter) -> Result<Placed, LockError> {
-        let Self { shared, lock, mode, owner, session, patience, within } = self;
+        let Self { shared, lock, mode, owner, session, patience, within, .. } = self;
         let (wanted, text) = (lock.clone(), owner);
         let wish = move |id: WishId| {
             let session = session.unwrap_or(u64::MAX - id.0);
@@ -305,6 +342,12 @@ impl Asking {
     /// # Errors
     /// Why it is not to be had.
     pub fn blocking(self) -> Result<Guard, LockError> {
+        if let Some(permits) = self.permits {
+            let (locks, space) = (self.locks(), self.lock.space.as_str());
+            if let Some(lacking) = locks.lacks(space, permits)? {
+                locks.define_blocking(space, &lacking)?;
+            }
+        }
         let (told, outcome) = mpsc::sync_channel(1);
         let placed = self.put(|| Box::new(move |outcome| drop(told.send(outcome))))?;
         let Placed { pending, outcome: at_once, within } = placed;
@@ -342,14 +385,14 @@ impl Pending {
                 self.done = true;
                 Err(why.into())
             }
-            Outcome::Granted(fence, lease) => {
+            Outcome::Granted(place, fence, lease) => {
                 // What was granted a while ago, and is looked at only now, may be over.
                 if lease.left(quorate_transport::now()).is_none() {
                     return Err(LockError::NotPrimary);
                 }
                 self.done = true;
                 let (shared, lock) = (Arc::clone(&self.shared), self.lock.clone());
-                Ok(Guard { shared, lock, id: self.id, fence, lease })
+                Ok(Guard { shared, lock, id: self.id, place, fence, lease })
             }
         }
     }
@@ -370,6 +413,12 @@ impl IntoFuture for Asking {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
+            if let Some(permits) = self.permits {
+                let (locks, space) = (self.locks(), self.lock.space.as_str());
+                if let Some(lacking) = locks.lacks(space, permits)? {
+                    locks.define(space, &lacking).await?;
+                }
+            }
             let (told, outcome) = oneshot::channel();
             let placed = self.put(|| Box::new(move |outcome| drop(told.send(outcome))))?;
             let Placed { pending, outcome: at_once, within } = placed;
@@ -398,6 +447,7 @@ pub struct Guard {
     shared: Arc<Shared>,
     lock: LockId,
     id: WishId,
+    place: u32,
     fence: Fence,
     lease: Arc<Lease>,
 }
@@ -415,13 +465,30 @@ impl Guard {
         self.lock.name.as_str()
     }
 
+    /// The namespace of the lock.
+    #[must_use]
+    pub fn space(&self) -> &str {
+        self.lock.space.as_str()
+    }
+
+    /// Of permits: which place is held, from 0 on. Each has fences of its own.
+    #[must_use]
+    pub const fn place(&self) -> u32 {
+        self.place
+    }
+
     /// How long it may still be used.
     ///
     /// # Errors
     /// If it may not be used any more.
     pub fn check(&self) -> Result<Duration, Lost> {
+        // In this order: what is lost by itself is over when the lease was, as it stood when it was lost.
         let left = self.lease.left(quorate_transport::now());
-        left.map(|left| Duration::from_nanos(left.0)).ok_or_else(|| self.why())
+        let why = if self.shared.has_losses() { self.loss() } else { None };
+        match (left, why) {
+            (Some(left), None) => Ok(Duration::from_nanos(left.0)),
+            (_, why) => Err(why.unwrap_or(Lost::Expired)),
+        }
     }
 
     /// Until when it may be used if nothing is renewed any more: a time of
@@ -431,23 +498,32 @@ impl Guard {
         self.lease.until()
     }
 
-    fn why(&self) -> Lost {
-        let why = self.shared.step(|heart, _, _| heart.loss(self.id)).flatten();
-        why.map_or(Lost::Expired, Lost::from)
+    /// Why it is lost, if it is for a reason of its own.
+    fn loss(&self) -> Option<Lost> {
+        self.shared.step(|heart, _, _| heart.loss(self.id)).flatten().map(Lost::from)
+    }
+
+    /// Has somebody asked for the lock back?
+    #[must_use]
+    pub fn is_asked_back(&self) -> bool {
+        self.shared.step(|heart, _, _| heart.is_asked_back(self.id)).unwrap_or(false)
     }
 
     /// Returns when it may not be used any more, and why.
     pub async fn lost(&self) -> Lost {
+        // It is there as long as this is waited for.
+        self.watch().await.unwrap_or(Lost::Expired)
+    }
+
+    /// Returns when it may not be used any more, and why; nothing if it was given back before.
+    pub fn watch(&self) -> impl Future<Output = Option<Lost>> + Send + use<> {
         let (told, lost) = oneshot::channel();
-        let mourner = Box::new(move |why| {
-            // Whoever asked may have stopped waiting.
-            let _ = told.send(why);
-        });
-        let already = self.shared.step(|heart, _, _| heart.mourn(self.id, mourner));
-        match already {
-            Some(Some(why)) => why.into(),
-            Some(None) => lost.await.map_or(Lost::Expired, Lost::from),
-            None => Lost::Expired,
+        let already = self.shared.step(|heart, _, _| heart.mourn(self.id, told)).flatten();
+        async move {
+            match already {
+                Some(why) => Some(why.into()),
+                None => lost.await.ok().map(Lost::from),
+            }
         }
     }
 
@@ -490,10 +566,6 @@ impl Guard {
     /// Returns when somebody asks for the lock back.
     pub async fn asked_back(&self) {
         let (told, asked) = oneshot::channel();
-        let told = Box::new(move || {
-            // Whoever waited may have stopped.
-            let _ = told.send(());
-        });
         self.shared.step(|heart, _, _| heart.when_asked_back(self.id, told));
         // It is given back before anybody asks.
         let _ = asked.await;
