@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::{Method, Response, StatusCode};
+use quorate_client::Place;
+use quorate_client::http::{self, Silence};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use crate::Failure;
@@ -121,19 +121,12 @@ pub(crate) async fn call(
     path: &str,
     body: Option<Value>,
 ) -> Result<(StatusCode, Value), Failure> {
-    let response = exchange(socket, method, path, body).await?;
-    let status = response.status();
-    let body = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
-    let bytes = body.map_err(|error| odd(socket, &error))?.to_bytes();
-    if bytes.is_empty() {
-        return Ok((status, Value::Null));
-    }
-    let said = serde_json::from_slice(&bytes);
-    Ok((status, said.unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into()))))
+    http::call(&Place::from(socket), method, path, body).await.map_err(failure)
 }
 
 async fn send(socket: &Path, path: &str) -> Result<Response<Incoming>, Failure> {
-    let response = exchange(socket, Method::GET, path, None).await?;
+    let asked = http::exchange(&Place::from(socket), Method::GET, path, None).await;
+    let response = asked.map_err(failure)?;
     if response.status().is_success() {
         Ok(response)
     } else {
@@ -141,26 +134,12 @@ async fn send(socket: &Path, path: &str) -> Result<Response<Incoming>, Failure> 
     }
 }
 
-async fn exchange(
-    socket: &Path,
-    method: Method,
-    path: &str,
-    body: Option<Value>,
-) -> Result<Response<Incoming>, Failure> {
-    let stream = UnixStream::connect(socket).await.map_err(|error| {
-        Failure::nobody(format!("no agent answers at {}: {error}", socket.display()))
-    })?;
-    let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = shaken.map_err(|error| odd(socket, &error))?;
-    // It ends with its last answer; what went wrong with it is seen there.
-    tokio::spawn(async move { drop(connection.await) });
-    let mut request = Request::builder().method(method).uri(path).header("host", "agent");
-    if body.is_some() {
-        request = request.header("content-type", "application/json");
+/// What there is to say of an agent that does not answer.
+fn failure(silence: Silence) -> Failure {
+    match silence {
+        Silence::Nobody(_) => Failure::nobody(silence),
+        Silence::Odd(_) => Failure::broken(silence),
     }
-    let body = Full::new(body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string())));
-    let request = request.body(body).map_err(|error| odd(socket, &error))?;
-    sender.send_request(request).await.map_err(|error| odd(socket, &error))
 }
 
 fn odd(socket: &Path, what: &dyn std::fmt::Display) -> Failure {

@@ -7,7 +7,7 @@ use crate::ca::CaTask;
 use crate::client::Where;
 use crate::dev::DevOptions;
 use crate::lock::LockOptions;
-use crate::options::AgentOptions;
+use crate::options::{AgentOptions, SpaceOptions};
 use crate::serve::Beside;
 use crate::show::View;
 use crate::{Failure, dev, lock, serve, show};
@@ -31,6 +31,9 @@ pub enum Task {
     Locks(LocksArguments),
     /// Take a lock from whoever holds it
     Unlock(UnlockArguments),
+    /// What locks are like: namespaces, with their algorithms, permits and delays
+    #[command(after_help = SPACES_EXAMPLES)]
+    Spaces(SpacesArguments),
     /// How things stand with a cluster
     Status(ShowArguments),
     /// Who is in a cluster
@@ -42,6 +45,7 @@ pub enum Task {
 
 const DEV_EXAMPLES: &str = "Examples:
   quorate dev                      three members, until Ctrl-C
+  quorate dev --demo               what becomes of a lock when things go wrong, step by step
   quorate dev --members 5 --dir d  five, which remember where they were the next time";
 
 const AGENT_EXAMPLES: &str = "Examples:
@@ -52,9 +56,20 @@ const AGENT_EXAMPLES: &str = "Examples:
 const LOCK_EXAMPLES: &str = "Examples:
   quorate lock nightly -- ./backup.sh          one at a time, everywhere
   quorate lock --timeout 10s nightly -- make   exit code 75 if it is not granted in time
+  quorate lock --shared table -- ./report.sh   together with others who share it
+  quorate lock --permits 3 crawl -- ./crawl.sh three at a time, everywhere
 
 The command finds QUORATE_FENCE in its environment: give it to what it writes to. Its exit code is
 passed on; 76 if the lock was lost, and the command ended for that reason.";
+
+const SPACES_EXAMPLES: &str = "Examples:
+  quorate spaces                                 all of them
+  quorate spaces define pool --permits 4         each lock in pool has four places
+  quorate spaces define slow --lock-delay 30s    what a lost member held stays closed for 30 s
+  quorate spaces define ring --algorithm naimi-trehel
+  quorate lock --space pool --permits 4 gpu -- ./train.sh
+
+The first word on a namespace counts, for the whole cluster and for good.";
 
 /// What a command is run under.
 #[derive(Args, Clone, Debug)]
@@ -99,11 +114,40 @@ pub struct LocksArguments {
 pub struct UnlockArguments {
     /// The lock's name
     name: String,
+    /// The namespace of the lock
+    #[arg(long, value_name = "NAME", default_value = quorate_member::SPACE)]
+    space: String,
     /// Though its holder may be at work: it loses the lock, and is not waited for longer than its lease
     #[arg(long, required = true)]
     force: bool,
     #[command(flatten)]
     at: Where,
+}
+
+/// Namespaces.
+#[derive(Args, Clone, Debug)]
+pub struct SpacesArguments {
+    #[command(subcommand)]
+    task: Option<SpacesTask>,
+    #[command(flatten)]
+    at: Where,
+    /// For programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to do with namespaces.
+#[derive(Subcommand, Clone, Debug)]
+enum SpacesTask {
+    /// Say what the locks of a namespace are like
+    Define {
+        /// The namespace's name
+        name: String,
+        #[command(flatten)]
+        space: SpaceOptions,
+        #[command(flatten)]
+        at: Where,
+    },
 }
 
 /// What is shown, and how.
@@ -145,9 +189,18 @@ fn perform(task: Task, beside: Option<Beside>) -> Result<u8, Failure> {
             let socket = at.find()?;
             asking()?.block_on(show::locks(&socket, json))
         }
-        Task::Unlock(UnlockArguments { name, at, .. }) => {
+        Task::Unlock(UnlockArguments { name, space, at, .. }) => {
             let socket = at.find()?;
-            asking()?.block_on(show::force(&socket, &name))
+            asking()?.block_on(show::force(&socket, &space, &name))
+        }
+        Task::Spaces(SpacesArguments { task: None, at, json }) => {
+            let socket = at.find()?;
+            asking()?.block_on(show::spaces(&socket, json))
+        }
+        Task::Spaces(SpacesArguments { task: Some(task), .. }) => {
+            let SpacesTask::Define { name, space, at } = task;
+            let (socket, space) = (at.find()?, space.to_json()?);
+            asking()?.block_on(show::define(&socket, &name, &space))
         }
         Task::Status(arguments) => shown(arguments, View::Status),
         Task::Members(arguments) => shown(arguments, View::Members),

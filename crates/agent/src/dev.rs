@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::demo::{Player, demo};
 use crate::serve::PATIENCE;
 use crate::{Failure, client};
 
@@ -35,6 +36,9 @@ pub(crate) struct DevOptions {
     /// One line of JSON when it is ready
     #[arg(long)]
     json: bool,
+    /// Show what becomes of a lock in it, step by step, and end
+    #[arg(long, conflicts_with = "json")]
+    demo: bool,
     /// How long a lease is, such as 600ms [default: 1.5s]
     #[arg(long, value_name = "TIME")]
     lease: Option<String>,
@@ -90,6 +94,16 @@ async fn run(options: &DevOptions) -> Result<(), Failure> {
         }
     };
     let ready = ready.await?;
+    if ready && options.demo {
+        let players = cluster.players();
+        let shown = tokio::select! {
+            _ = interrupt.recv() => Ok(()),
+            _ = terminate.recv() => Ok(()),
+            shown = demo(&players) => shown,
+        };
+        cluster.stop().await;
+        return shown;
+    }
     if ready {
         cluster.announce(options.json);
         tokio::select! {
@@ -264,10 +278,20 @@ impl Cluster {
             );
         }
         anstream::println!(
-            "\nTry, in another terminal:\n\n  quorate status\n  kill -9 {}    # and look again\n\n\
+            "\nTry, in another terminal:\n\n  quorate lock job -- sh -c 'echo $QUORATE_FENCE; sleep 5'\n  \
+             quorate locks\n  quorate status\n  kill -9 {}    # and look again\n\n\
              Ctrl-C ends all of them.",
             self.members.last().map_or(0, |member| member.child.id())
         );
+    }
+
+    fn players(&self) -> Vec<Player> {
+        let player = |member: &Started| Player {
+            name: member.name.clone(),
+            pid: member.child.id(),
+            socket: member.socket.clone(),
+        };
+        self.members.iter().map(player).collect()
     }
 
     /// Ends all of them, gently first.

@@ -7,20 +7,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::connect_info::{ConnectInfo, Connected};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post, put};
+use axum::serve::IncomingStream;
 use futures_core::Stream;
-use quorate_member::{Back, LockError, Member, Party, Standing, Status};
+use quorate_member::{Back, LockError, Member, Namespace, Party, SPACE, Standing, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tokio::net::UnixListener;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::WatchStream;
 use tracing::warn;
 
-use crate::sessions::{SessionError, Sessions, Wanted};
+use crate::sessions::{Granted, Heard, How, SessionError, Sessions, Wanted, Which, millis, word};
 
 /// What can be asked of an agent.
 pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
@@ -29,13 +32,16 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/sessions/{session}", post(ping).delete(end))
         .route("/v1/sessions/{session}/locks", post(lock))
         .route("/v1/sessions/{session}/locks/{name}", get(check).delete(unlock))
+        .route("/v1/sessions/{session}/locks/{name}/confirm", post(confirm))
         .route("/v1/sessions/{session}/children/{pid}", put(adopt))
         .with_state(sessions);
     Router::new()
         .route("/v1/status", get(status))
         .route("/v1/status/watch", get(watch_status))
         .route("/v1/locks", get(locks))
-        .route("/v1/locks/{name}", axum::routing::delete(force))
+        .route("/v1/locks/{name}", axum::routing::delete(take_back))
+        .route("/v1/spaces", get(spaces))
+        .route("/v1/spaces/{name}", put(define))
         .route("/v1/openapi.json", get(openapi))
         .route("/livez", get(|| async { "alive\n" }))
         .route("/readyz", get(ready))
@@ -62,11 +68,14 @@ async fn watch_status(
 const CENSUS: Duration = Duration::from_secs(5);
 
 /// Who holds a lock.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Holder {
     member: String,
     owner: String,
+    /// For how long it has, in milliseconds.
+    since_ms: u64,
     mode: &'static str,
+    place: u32,
     fence: String,
 }
 
@@ -75,6 +84,8 @@ struct Holder {
 struct Waiting {
     member: String,
     owner: String,
+    /// For how long it has, in milliseconds.
+    since_ms: u64,
     mode: &'static str,
 }
 
@@ -82,45 +93,111 @@ struct Waiting {
 #[derive(Serialize, Default)]
 struct Lock {
     name: String,
-    /// Of its first holder, if there is one.
+    /// How it is held; if nobody holds it, how it is wanted first.
     mode: Option<&'static str>,
-    holder: Option<Waiting>,
+    /// Who has held it the longest, and the fence of that grant; nobody if it is on its way.
+    holder: Option<Holder>,
     fence: Option<String>,
-    /// All of them: several may share it.
+    space: String,
+    /// All who hold it: several may share it, or have a place each.
     holders: Vec<Holder>,
+    /// Who waits for it, the one who has waited the longest first.
     waiting: Vec<Waiting>,
 }
 
 /// Every lock of the cluster that somebody holds or waits for.
 async fn locks(State(member): State<Arc<Member>>) -> Result<Json<Vec<Lock>>, SessionError> {
-    let parties = member.locks().census(CENSUS).await?;
-    let mut locks: BTreeMap<String, Lock> = BTreeMap::new();
-    for Party { name, member, owner, mode, fence, .. } in parties {
-        let lock = locks.entry(name.clone()).or_insert_with(|| Lock { name, ..Lock::default() });
-        match fence {
+    let mut parties = member.locks().census(CENSUS).await?;
+    // Who has done so the longest comes first.
+    parties.sort_by_key(|party| std::cmp::Reverse(party.since));
+    let mut locks: BTreeMap<(String, String), Lock> = BTreeMap::new();
+    for party in parties {
+        let Party { space, name, member, owner, mode, place, fence, since } = party;
+        let key = (name.clone(), space.clone());
+        let lock = locks.entry(key).or_insert_with(|| Lock { name, space, ..Lock::default() });
+        let since_ms = millis(since);
+        match fence.map(|fence| fence.to_string()) {
             Some(fence) => {
-                let fence = fence.to_string();
-                lock.mode.get_or_insert(mode);
-                lock.fence.get_or_insert_with(|| fence.clone());
-                let first = || Waiting { member: member.clone(), owner: owner.clone(), mode };
-                lock.holder.get_or_insert_with(first);
-                lock.holders.push(Holder { member, owner, mode, fence });
+                lock.holders.push(Holder { member, owner, since_ms, mode, place, fence });
             }
-            None => lock.waiting.push(Waiting { member, owner, mode }),
+            None => lock.waiting.push(Waiting { member, owner, since_ms, mode }),
         }
+    }
+    for lock in locks.values_mut() {
+        lock.holder = lock.holders.first().cloned();
+        lock.fence = lock.holder.as_ref().map(|holder| holder.fence.clone());
+        let wanted = lock.waiting.first().map(|it| it.mode);
+        lock.mode = lock.holder.as_ref().map(|it| it.mode).or(wanted);
     }
     Ok(Json(locks.into_values().collect()))
 }
 
+/// How a lock is taken back.
+#[derive(Deserialize)]
+struct TakeBack {
+    space: Option<String>,
+    /// Only asked for.
+    #[serde(default)]
+    ask: bool,
+}
+
 /// Takes a lock by force: its holder loses it, and nobody gets it before the holder's user has dropped it
-/// or its time has passed.
-async fn force(
+/// or its time has passed. Or only asks for it.
+async fn take_back(
     State(member): State<Arc<Member>>,
     Path(name): Path<String>,
+    Query(TakeBack { space, ask }): Query<TakeBack>,
 ) -> Result<Json<serde_json::Value>, SessionError> {
-    warn!(lock = %name, "a lock is taken by force");
-    let held = member.locks().revoke(&name, Back::Forced, CENSUS).await?;
+    let how = if ask { Back::Asked } else { Back::Forced };
+    if !ask {
+        warn!(lock = %name, "a lock is taken by force");
+    }
+    let space = space.as_deref().unwrap_or(SPACE);
+    let held = member.locks().revoke_in(space, &name, how, CENSUS).await?;
     Ok(Json(json!({ "held": held })))
+}
+
+/// What the locks of a namespace are like.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Space {
+    #[serde(default = "home")]
+    algorithm: String,
+    #[serde(default = "one")]
+    permits: u32,
+    #[serde(default)]
+    lock_delay_ms: u64,
+}
+
+fn home() -> String {
+    Namespace::default().algorithm
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// All namespaces, by name.
+async fn spaces(
+    State(member): State<Arc<Member>>,
+) -> Result<Json<BTreeMap<String, Space>>, SessionError> {
+    let all = member.locks().spaces()?.into_iter().map(|(name, space)| {
+        let Namespace { algorithm, permits, lock_delay } = space;
+        (name, Space { algorithm, permits, lock_delay_ms: millis(lock_delay) })
+    });
+    Ok(Json(all.collect()))
+}
+
+/// Sees to it that there is such a namespace.
+async fn define(
+    State(member): State<Arc<Member>>,
+    Path(name): Path<String>,
+    Json(Space { algorithm, permits, lock_delay_ms }): Json<Space>,
+) -> Result<StatusCode, SessionError> {
+    let lock_delay = Duration::from_millis(lock_delay_ms);
+    let namespace = Namespace { algorithm, permits, lock_delay };
+    member.locks().define(&name, &namespace).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// 200 if it is a member whose lease is renewed, else 503 with the word for what it is.
@@ -154,22 +231,38 @@ impl IntoResponse for SessionError {
             Self::NotHeld => {
                 (StatusCode::CONFLICT, "not held", "the session does not hold that lock".to_owned())
             }
+            Self::Lost(why) => (StatusCode::CONFLICT, word(why), why.to_string()),
             Self::Process(why) => (StatusCode::BAD_REQUEST, "process", why),
+            Self::Lock(LockError::Deadlock(circle)) => {
+                let sentence = LockError::Deadlock(circle.clone()).to_string();
+                let body = json!({ "error": "deadlock", "sentence": sentence, "circle": circle });
+                return (StatusCode::CONFLICT, Json(body)).into_response();
+            }
             Self::Lock(error) => {
                 let (code, word) = match &error {
                     LockError::Timeout => (StatusCode::REQUEST_TIMEOUT, "timeout"),
                     LockError::Taken => (StatusCode::CONFLICT, "taken"),
                     LockError::AlreadyHeld => (StatusCode::CONFLICT, "already held"),
-                    LockError::Deadlock(_) => (StatusCode::CONFLICT, "deadlock"),
-                    LockError::NotPrimary | LockError::Excluded | LockError::Closed => {
-                        (StatusCode::SERVICE_UNAVAILABLE, "not primary")
-                    }
+                    LockError::NotPrimary => (StatusCode::SERVICE_UNAVAILABLE, "not primary"),
+                    LockError::Excluded => (StatusCode::SERVICE_UNAVAILABLE, "excluded"),
+                    LockError::Closed => (StatusCode::SERVICE_UNAVAILABLE, "closed"),
                     _ => (StatusCode::BAD_REQUEST, "refused"),
                 };
                 (code, word, error.to_string())
             }
         };
         (code, Json(json!({ "error": word, "sentence": sentence }))).into_response()
+    }
+}
+
+/// The process at the other end of the local socket, as the kernel knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(Option<u32>);
+
+impl Connected<IncomingStream<'_, UnixListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
+        let pid = stream.io().peer_cred().ok().and_then(|peer| peer.pid());
+        Self(pid.and_then(|pid| u32::try_from(pid).ok()))
     }
 }
 
@@ -184,10 +277,12 @@ struct Opening {
 
 async fn open(
     State(sessions): State<Arc<Sessions>>,
+    peer: Option<Extension<ConnectInfo<Peer>>>,
     Json(Opening { ttl_ms, pid }): Json<Opening>,
 ) -> Result<impl IntoResponse, SessionError> {
-    let session = sessions.open(Duration::from_millis(ttl_ms), pid)?;
-    Ok((StatusCode::CREATED, Json(json!({ "session": session }))))
+    let peer = peer.and_then(|Extension(ConnectInfo(Peer(peer)))| peer);
+    let (session, watched) = sessions.open(Duration::from_millis(ttl_ms), pid, peer)?;
+    Ok((StatusCode::CREATED, Json(json!({ "session": session, "watched": watched }))))
 }
 
 /// How long something may still be used, in milliseconds.
@@ -198,15 +293,15 @@ struct Left {
 
 impl From<Duration> for Left {
     fn from(left: Duration) -> Self {
-        Self { left_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX) }
+        Self { left_ms: millis(left) }
     }
 }
 
 async fn ping(
     State(sessions): State<Arc<Sessions>>,
     Path(session): Path<u64>,
-) -> Result<Json<Left>, SessionError> {
-    sessions.ping(session).map(|left| Json(left.into()))
+) -> Result<Json<Heard>, SessionError> {
+    sessions.ping(session).map(Json)
 }
 
 async fn end(
@@ -222,35 +317,81 @@ struct Wish {
     name: String,
     #[serde(default)]
     owner: String,
+    /// In which namespace, if not the usual one.
+    space: Option<String>,
+    /// Together with others who share it.
     #[serde(default)]
     shared: bool,
-    /// How long to wait, in milliseconds; for ever if nothing is said.
+    /// One of so many places, or of however many there are if that is 0.
+    permits: Option<u32>,
+    /// Which task of the client it is for, if that has several at a time that want one.
+    #[serde(default)]
+    task: u32,
+    /// How long to wait, in milliseconds; for ever if nothing is said, not at all if that is 0.
     wait_ms: Option<u64>,
 }
 
 async fn lock(
     State(sessions): State<Arc<Sessions>>,
     Path(session): Path<u64>,
-    Json(Wish { name, owner, shared, wait_ms }): Json<Wish>,
+    Json(wish): Json<Wish>,
 ) -> Result<impl IntoResponse, SessionError> {
+    let Wish { name, owner, space, shared, permits, task, wait_ms } = wish;
+    let how = match (shared, permits) {
+        (false, None) => How::Exclusive,
+        (true, None) => How::Shared,
+        (false, Some(0)) => How::Permit,
+        (false, Some(permits)) => How::Permits(permits),
+        (true, Some(_)) => {
+            let why = "a lock is shared or has permits, not both";
+            return Err(LockError::Refused(why.into()).into());
+        }
+    };
     let wait = wait_ms.map(Duration::from_millis);
-    let granted = sessions.lock(session, Wanted { name, owner, shared, wait }).await?;
-    let Left { left_ms } = granted.left.into();
-    Ok((StatusCode::CREATED, Json(json!({ "fence": granted.fence, "left_ms": left_ms }))))
+    let wanted = Wanted { name, owner, space, how, task, wait };
+    let Granted { grant, place, fence, left } = sessions.lock(session, wanted).await?;
+    let left_ms = millis(left);
+    let said = json!({ "grant": grant, "place": place, "fence": fence, "left_ms": left_ms });
+    Ok((StatusCode::CREATED, Json(said)))
+}
+
+/// Which of the locks of that name, if the session may have several.
+#[derive(Deserialize)]
+struct More {
+    space: Option<String>,
+    grant: Option<u64>,
+    task: Option<u32>,
+}
+
+impl More {
+    fn of(self, name: String) -> Which {
+        let Self { space, grant, task } = self;
+        Which { name, space, grant, task }
+    }
 }
 
 async fn check(
     State(sessions): State<Arc<Sessions>>,
     Path((session, name)): Path<(u64, String)>,
+    Query(more): Query<More>,
 ) -> Result<Json<Left>, SessionError> {
-    sessions.check(session, &name).map(|left| Json(left.into()))
+    sessions.check(session, &more.of(name)).map(|left| Json(left.into()))
+}
+
+async fn confirm(
+    State(sessions): State<Arc<Sessions>>,
+    Path((session, name)): Path<(u64, String)>,
+    Query(more): Query<More>,
+) -> Result<Json<Left>, SessionError> {
+    sessions.confirm(session, &more.of(name)).await.map(|left| Json(left.into()))
 }
 
 async fn unlock(
     State(sessions): State<Arc<Sessions>>,
     Path((session, name)): Path<(u64, String)>,
+    Query(more): Query<More>,
 ) -> Result<StatusCode, SessionError> {
-    sessions.unlock(session, &name).map(|()| StatusCode::NO_CONTENT)
+    sessions.unlock(session, &more.of(name)).map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn adopt(
@@ -258,4 +399,62 @@ async fn adopt(
     Path((session, pid)): Path<(u64, u32)>,
 ) -> Result<StatusCode, SessionError> {
     sessions.adopt(session, pid).map(|()| StatusCode::NO_CONTENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    /// The routes as they stand above, each with one of its methods.
+    fn served() -> BTreeSet<(String, String)> {
+        let text: String = include_str!("http.rs").split_whitespace().collect();
+        let routes = text.split(".route(\"").skip(1).filter(|route| route.starts_with('/'));
+        let methods = |route: &str| {
+            let (path, rest) = route.split_once("\",").unwrap();
+            let end = rest.find(".with_state").unwrap_or(rest.len());
+            let named = ["get", "post", "put", "delete"].into_iter();
+            let found = named.filter(|name| rest[..end].contains(&format!("{name}(")));
+            found.map(|name| (path.to_owned(), name.to_owned())).collect::<Vec<_>>()
+        };
+        routes.flat_map(methods).collect()
+    }
+
+    fn document() -> Value {
+        serde_json::from_str(include_str!("openapi.json")).unwrap()
+    }
+
+    #[test]
+    fn the_document_names_what_is_served_and_nothing_else() {
+        let document = document();
+        let paths = document["paths"].as_object().unwrap().iter();
+        let named = paths.flat_map(|(path, methods)| {
+            methods.as_object().unwrap().keys().map(|method| (path.clone(), method.clone()))
+        });
+        let (named, served): (BTreeSet<_>, _) = (named.collect(), served());
+        assert!(served.len() > 10, "{served:?}");
+        assert_eq!(named, served);
+    }
+
+    #[test]
+    fn the_document_refers_to_what_is_in_it_and_has_every_part_of_a_path() {
+        let document = document();
+        let text = document.to_string();
+        for name in text.split("#/components/schemas/").skip(1) {
+            let name = name.split('"').next().unwrap();
+            assert!(document["components"]["schemas"][name].is_object(), "{name}");
+        }
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            let parts: BTreeSet<&str> =
+                path.split('{').skip(1).map(|part| part.split('}').next().unwrap()).collect();
+            for (method, what) in methods.as_object().unwrap() {
+                let list = what["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+                let named = list.iter().filter(|it| it["in"] == "path");
+                let named: BTreeSet<_> = named.map(|it| it["name"].as_str().unwrap()).collect();
+                assert_eq!(named, parts, "{method} {path}");
+                assert!(what["responses"].is_object(), "{method} {path}");
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@
 mod ca;
 mod client;
 mod command;
+mod demo;
 mod dev;
 mod failure;
 mod http;

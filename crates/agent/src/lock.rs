@@ -41,12 +41,19 @@ const LOST: u8 = 76;
 pub(crate) struct LockOptions {
     /// The lock's name
     name: String,
-    /// How long to wait for it, such as 10s [default: for ever]
+    /// How long to wait for it, such as 10s; 0s to have it at once or not at all [default: for ever]
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
     /// Together with others who share it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "permits")]
     shared: bool,
+    /// Together with up to N - 1 others: one of N places, the same N everywhere
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    permits: Option<u32>,
+    /// The namespace of the lock, as quorate spaces shows them [default: main; of permits, one with the
+    /// name of the lock]
+    #[arg(long, value_name = "NAME")]
+    space: Option<String>,
     /// What others see of who holds it [default: this user, host and process]
     #[arg(long, value_name = "TEXT")]
     owner: Option<String>,
@@ -85,16 +92,23 @@ async fn run(options: &LockOptions, socket: PathBuf) -> Result<u8, Failure> {
     let session = Session::open(socket).await?;
     let left = session.keep_alive();
     let held = session.lock(options, wait).await;
-    let (begun, fence, until) = match held {
+    let (grant, begun, fence, until) = match held {
         Ok(held) => held,
         Err(failure) => {
             session.end().await;
             return Err(failure);
         }
     };
-    let ended = Work { options, session: &session, fence: &fence }.run(begun, until, left).await;
+    let work = Work { options, session: &session, grant, fence: &fence };
+    let ended = work.run(begun, until, left).await;
     session.end().await;
     ended
+}
+
+/// What an agent says when it is asked.
+struct Heard {
+    left: Duration,
+    lost: Vec<u64>,
 }
 
 /// A session with an agent.
@@ -113,12 +127,12 @@ impl Session {
         }
     }
 
-    /// Asks for the lock: when it was answered, the fence, and until when it may be used.
+    /// Asks for the lock: its grant, when it was answered, the fence, and until when it may be used.
     async fn lock(
         &self,
         options: &LockOptions,
         wait: Option<Duration>,
-    ) -> Result<(Instant, String, Instant), Failure> {
+    ) -> Result<(u64, Instant, String, Instant), Failure> {
         let owner = options.owner.clone().unwrap_or_else(|| {
             let user = std::env::var("USER").unwrap_or_default();
             format!("{user} pid {}", std::process::id())
@@ -126,42 +140,50 @@ impl Session {
         let body = json!({
             "name": options.name,
             "owner": owner,
+            "space": options.space,
             "shared": options.shared,
+            "permits": options.permits,
             "wait_ms": wait.map(|wait| wait.as_millis() as u64),
         });
         let path = format!("/v1/sessions/{}/locks", self.id);
         let (status, said) = call(&self.socket, Method::POST, &path, Some(body)).await?;
         let fence = said["fence"].as_str().map(str::to_owned);
-        match (fence, said["left_ms"].as_u64()) {
-            (Some(fence), Some(_)) => {
+        match (fence, said["grant"].as_u64()) {
+            (Some(fence), Some(grant)) => {
                 // What is left counts from a question, and that was asked before it was waited.
                 let begun = Instant::now();
-                let left = self.ping().await?;
-                Ok((begun, fence, begun + left))
+                let heard = self.ping().await?;
+                Ok((grant, begun, fence, begun + heard.left))
             }
             _ => Err(refused(status, &said)),
         }
     }
 
-    async fn ping(&self) -> Result<Duration, Failure> {
+    async fn ping(&self) -> Result<Heard, Failure> {
         let path = format!("/v1/sessions/{}", self.id);
         let (status, said) = call(&self.socket, Method::POST, &path, None).await?;
         let left = said["left_ms"].as_u64().map(Duration::from_millis);
-        left.ok_or_else(|| refused(status, &said))
+        let left = left.ok_or_else(|| refused(status, &said))?;
+        let lost = said["lost"].as_array().into_iter().flatten();
+        Ok(Heard { left, lost: lost.filter_map(|lost| lost["grant"].as_u64()).collect() })
     }
 
     /// Asks again and again, as long as somebody wants to know: until when the session's locks may be
     /// used, each time it was answered.
-    fn keep_alive(&self) -> mpsc::Receiver<Instant> {
+    fn keep_alive(&self) -> mpsc::Receiver<(Instant, Vec<u64>)> {
         let (told, left) = mpsc::channel(4);
         let session = Self { socket: self.socket.clone(), id: self.id };
         tokio::spawn(async move {
             loop {
                 let begun = Instant::now();
                 let pause = match session.ping().await {
-                    Ok(left) if told.send(begun + left).await.is_err() => return,
-                    // As often as the lease is renewed that it rests on.
-                    Ok(left) => left / 4,
+                    Ok(Heard { left, lost }) => {
+                        if told.send((begun + left, lost)).await.is_err() {
+                            return;
+                        }
+                        // As often as the lease is renewed that it rests on.
+                        left / 4
+                    }
                     Err(failure) if failure.code == GONE => return,
                     // An agent that does not answer is asked again: the deadline stays where it is.
                     Err(_) => PAUSE_MIN,
@@ -197,6 +219,7 @@ fn refused(status: StatusCode, said: &Value) -> Failure {
 struct Work<'a> {
     options: &'a LockOptions,
     session: &'a Session,
+    grant: u64,
     fence: &'a str,
 }
 
@@ -222,7 +245,7 @@ impl Work<'_> {
         self,
         begun: Instant,
         mut until: Instant,
-        mut left: mpsc::Receiver<Instant>,
+        left: mpsc::Receiver<(Instant, Vec<u64>)>,
     ) -> Result<u8, Failure> {
         let broken = |error| Failure::broken(error);
         let mut ended = signal(SignalKind::child()).map_err(broken)?;
@@ -252,33 +275,39 @@ impl Work<'_> {
             return child.wait().map(|_| LOST).map_err(broken);
         }
         send(Signal::CONT);
-        let (mut warned, mut lost, mut over) = (false, false, false);
+        let first = if self.options.on_lost == OnLost::Kill { Signal::KILL } else { Signal::TERM };
+        let (mut warned, mut lost, mut left) = (false, false, Some(left));
         loop {
             if let Some(status) = child.try_wait().map_err(broken)? {
                 return Ok(if lost { LOST } else { code(status) });
             }
             let last = LAST.min(whole / 4);
-            let first = if self.options.on_lost == OnLost::Kill { last } else { whole / 3 };
-            let next = until - if warned { last } else { first };
+            let grace = if self.options.on_lost == OnLost::Kill { last } else { whole / 3 };
+            let due = until - if warned { last } else { grace };
             tokio::select! {
                 _ = ended.recv() => {}
                 _ = terminate.recv() => send(Signal::TERM),
                 _ = interrupt.recv() => send(Signal::INT),
                 _ = hangup.recv() => send(Signal::HUP),
-                later = left.recv(), if !over => match later {
-                    Some(later) if !lost => {
-                        until = until.max(later);
-                        whole = whole.max(until.saturating_duration_since(Instant::now()));
-                        warned = false;
+                later = next_of(&mut left) => {
+                    let held = matches!(&later, Some((_, gone)) if !gone.contains(&self.grant));
+                    match later {
+                        Some((later, _)) if held && !lost => {
+                            until = until.max(later);
+                            whole = whole.max(until.saturating_duration_since(Instant::now()));
+                            warned = false;
+                            continue;
+                        }
+                        Some(_) => {}
+                        None => left = None,
                     }
-                    Some(_) => {}
-                    // The session is over: nothing will be renewed.
-                    None => {
-                        (over, lost, warned) = (true, true, true);
-                        send(Signal::TERM);
+                    // It was taken by force, or the session is over: nothing will be renewed.
+                    if !lost {
+                        (lost, warned) = (true, true);
+                        send(first);
                     }
-                },
-                () = sleep_until(next) => {
+                }
+                () = sleep_until(due) => {
                     lost = true;
                     let last = warned || self.options.on_lost == OnLost::Kill;
                     send(if last { Signal::KILL } else { Signal::TERM });
@@ -289,6 +318,14 @@ impl Work<'_> {
                 }
             }
         }
+    }
+}
+
+/// What is told next; nothing more comes once it has ended.
+async fn next_of<T>(told: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+    match told {
+        Some(told) => told.recv().await,
+        None => std::future::pending().await,
     }
 }
 

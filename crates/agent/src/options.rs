@@ -1,13 +1,15 @@
 //! What an agent is started with: flags, and a file that says the same.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use quorate_member::{Config, Engine, Profile, Seed, Timers};
+use quorate_member::{Config, Engine, Namespace, Profile, Seed, Timers};
 use quorate_transport::{Name, Security};
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::Failure;
 use crate::log::Style;
@@ -77,6 +79,9 @@ pub(crate) struct AgentOptions {
     /// The key in etcd [default: /quorate/CLUSTER]
     #[arg(long, value_name = "KEY")]
     pub(crate) etcd_key: Option<String>,
+    /// Namespaces that are to be there, by name: only in the file
+    #[arg(skip)]
+    pub(crate) spaces: BTreeMap<String, SpaceOptions>,
     /// How the log is written: text or json
     #[arg(long, value_name = "STYLE")]
     pub(crate) log: Option<String>,
@@ -89,12 +94,56 @@ pub(crate) struct AgentOptions {
     pub(crate) with_parent: bool,
 }
 
+/// What the locks of a namespace are like.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct SpaceOptions {
+    /// What decides who holds one: a mutex of quorate algorithms [default: home]
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<String>,
+    /// How many may hold one at a time [default: 1]
+    #[arg(long, value_name = "N")]
+    permits: Option<u32>,
+    /// How long nobody gets what a member may have held that is gone and did not leave [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    lock_delay: Option<String>,
+}
+
+impl SpaceOptions {
+    /// What they come to.
+    ///
+    /// # Errors
+    /// If a time makes no sense. Whether there can be such locks, an agent says.
+    pub(crate) fn settle(&self) -> Result<Namespace, Failure> {
+        let usual = Namespace::default();
+        let delay = self.lock_delay.as_deref().map(span).transpose();
+        let delay = delay.map_err(|error| Failure::input(format!("--lock-delay: {error}")))?;
+        Ok(Namespace {
+            algorithm: self.algorithm.clone().unwrap_or(usual.algorithm),
+            permits: self.permits.unwrap_or(usual.permits),
+            lock_delay: delay.unwrap_or(usual.lock_delay),
+        })
+    }
+
+    /// As an agent is told.
+    ///
+    /// # Errors
+    /// As [`settle`](Self::settle).
+    pub(crate) fn to_json(&self) -> Result<serde_json::Value, Failure> {
+        let Namespace { algorithm, permits, lock_delay } = self.settle()?;
+        let delay = lock_delay.as_millis() as u64;
+        Ok(json!({ "algorithm": algorithm, "permits": permits, "lock_delay_ms": delay }))
+    }
+}
+
 /// What comes of the options.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) member: Config,
     pub(crate) socket: PathBuf,
     pub(crate) http: Option<String>,
+    /// Namespaces that are to be there.
+    pub(crate) spaces: Vec<(String, Namespace)>,
     pub(crate) log: Style,
     pub(crate) with_parent: bool,
 }
@@ -134,6 +183,7 @@ impl AgentOptions {
             trust_refusal: self.trust_refusal || file.trust_refusal,
             etcd: list(self.etcd, file.etcd),
             etcd_key: self.etcd_key.or(file.etcd_key),
+            spaces: file.spaces,
             log: self.log.or(file.log),
             history: self.history.or(file.history),
             with_parent: self.with_parent,
@@ -183,6 +233,10 @@ impl AgentOptions {
         let log = all.log.as_deref().unwrap_or("text").parse();
         let log = log.map_err(|error| Failure::input(format!("--log: {error}")))?;
         let http = all.http.filter(|http| http != "none");
+        let named = |(name, space): (&String, &SpaceOptions)| {
+            Ok::<_, Failure>((name.clone(), space.settle()?))
+        };
+        let spaces = all.spaces.iter().map(named).collect::<Result<_, _>>()?;
         let member = Config {
             name,
             cluster,
@@ -199,7 +253,7 @@ impl AgentOptions {
         };
         member.check().map_err(Failure::input)?;
         let socket = all.socket.unwrap_or_else(|| data.join("agent.sock"));
-        Ok(Setting { member, socket, http, log, with_parent: all.with_parent })
+        Ok(Setting { member, socket, http, spaces, log, with_parent: all.with_parent })
     }
 
     fn security(&self) -> Result<Security, Failure> {

@@ -7,14 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate_member::{Locks, Member, StartError};
+use quorate_member::{LockError, Locks, Member, Namespace, StartError};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::{error, info};
+use tokio::time::sleep;
+use tracing::{error, info, warn};
 
 use crate::Failure;
-use crate::http::router;
+use crate::http::{Peer, router};
 use crate::options::{AgentOptions, Setting};
 use crate::sessions::Sessions;
 
@@ -67,8 +68,11 @@ async fn serve(setting: Setting, beside: Option<Beside>) -> Result<(), Failure> 
         .map_err(|error| refused(&error, "--socket", &setting.socket.display().to_string()))?;
     info!(%name, socket = %setting.socket.display(), "the agent has started");
     let sessions = Sessions::new(Arc::clone(&member));
+    tokio::spawn(Arc::clone(&sessions).mind_lease());
+    tokio::spawn(define(Arc::clone(&member), setting.spaces));
     let api = router(Arc::clone(&member), sessions);
-    tokio::spawn(axum::serve(socket, api.clone()).into_future());
+    let local = api.clone().into_make_service_with_connect_info::<Peer>();
+    tokio::spawn(axum::serve(socket, local).into_future());
     if let Some(http) = http {
         tokio::spawn(axum::serve(http, api).into_future());
     }
@@ -93,6 +97,26 @@ async fn serve(setting: Setting, beside: Option<Beside>) -> Result<(), Failure> 
     }
     done
 }
+
+/// Sees to it that these namespaces are there, as soon as the process is a member.
+async fn define(member: Arc<Member>, spaces: Vec<(String, Namespace)>) {
+    for (name, namespace) in spaces {
+        loop {
+            match member.locks().define(&name, &namespace).await {
+                Ok(()) => break,
+                Err(LockError::NotPrimary | LockError::Timeout) => sleep(DEFINE_AGAIN).await,
+                Err(LockError::Closed) => return,
+                Err(why) => {
+                    warn!(%name, %why, "a namespace is not as the configuration wants it");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// How often it is tried again to define a namespace.
+const DEFINE_AGAIN: Duration = Duration::from_millis(200);
 
 /// Returns when the process is told to end; an error if the member cannot go on.
 async fn until_told(member: &Member) -> Result<(), String> {

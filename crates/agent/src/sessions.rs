@@ -4,6 +4,10 @@
 //! the kernel says that the client's process and those that it started are gone, or when it was silent
 //! for eleven tenths of its time: a closed connection says nothing. Who is silent may still act on what
 //! it was told last, and stops by itself before that.
+//!
+//! What is granted has a number, the *grant*: a release is for that grant, so that one which comes late gives
+//! back nothing of a later one. A guard that is lost stays in the table until its client has given it back,
+//! and every answer says so.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -11,8 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate_member::{Guard, LockError, Member};
+use quorate_member::{Guard, LockError, Lost, Member};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::Serialize;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -27,6 +32,8 @@ const TTL: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(300)..=Duration::from_secs(300);
 /// A process that works under a lock is killed so long before that is lost.
 pub(crate) const LAST: Duration = Duration::from_millis(200);
+/// How long it may take at least until the cluster knows that there are sessions.
+const HOSTED: Duration = Duration::from_secs(1);
 /// After so long without any session it is said that there are none.
 const UNHOST: Duration = Duration::from_secs(10);
 
@@ -41,6 +48,8 @@ pub(crate) enum SessionError {
     Ttl,
     /// It does not hold that.
     NotHeld,
+    /// It may not use that any more.
+    Lost(Lost),
     /// Its process cannot be watched.
     Process(String),
     /// The lock is not to be had.
@@ -58,11 +67,14 @@ pub(crate) struct Sessions {
     member: Arc<Member>,
     table: Mutex<BTreeMap<u64, Arc<Session>>>,
     last: AtomicU64,
+    grants: AtomicU64,
 }
 
 /// One of them.
 struct Session {
     ttl: Duration,
+    /// Its process, if that is watched.
+    pid: Option<u32>,
     inner: Mutex<Inner>,
     /// It was heard, or ended.
     news: Notify,
@@ -71,10 +83,20 @@ struct Session {
 struct Inner {
     /// Its client was answered last then.
     answered: Instant,
-    guards: BTreeMap<String, Arc<Guard>>,
+    /// By the number of the grant.
+    guards: BTreeMap<u64, Held>,
+    /// Wishes of tasks that wait; was one given up?
+    asking: BTreeMap<u32, bool>,
     /// Processes that it started under its locks.
-    children: Vec<Pid>,
+    children: Vec<(Pid, OwnedFd)>,
     ended: bool,
+}
+
+/// What one of its tasks holds.
+#[derive(Clone)]
+struct Held {
+    guard: Arc<Guard>,
+    task: u32,
 }
 
 /// How a lock is asked for.
@@ -82,13 +104,70 @@ struct Inner {
 pub(crate) struct Wanted {
     pub(crate) name: String,
     pub(crate) owner: String,
-    pub(crate) shared: bool,
+    pub(crate) space: Option<String>,
+    pub(crate) how: How,
+    /// Which task of the client it is for; 0 for the session itself.
+    pub(crate) task: u32,
+    /// How long; not at all if that is nothing.
     pub(crate) wait: Option<Duration>,
+}
+
+/// How a lock is to be held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    /// By one alone.
+    Exclusive,
+    /// Together with others who share it.
+    Shared,
+    /// One of its places, however many there are.
+    Permit,
+    /// One of so many places.
+    Permits(u32),
+}
+
+/// Which of the locks of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Which {
+    pub(crate) name: String,
+    pub(crate) space: Option<String>,
+    pub(crate) grant: Option<u64>,
+    pub(crate) task: Option<u32>,
+}
+
+impl Which {
+    fn is(&self, grant: u64, held: &Held) -> bool {
+        let guard = &held.guard;
+        guard.name() == self.name
+            && self.space.as_ref().is_none_or(|space| guard.space() == *space)
+            && self.grant.is_none_or(|wanted| wanted == grant)
+            && self.task.is_none_or(|task| task == held.task)
+    }
+}
+
+/// How things stand with a session.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub(crate) struct Heard {
+    /// How long its client may act from when it asked.
+    pub(crate) left_ms: u64,
+    /// What it may not use any more.
+    pub(crate) lost: Vec<LostGrant>,
+    /// What somebody wants back.
+    pub(crate) asked_back: Vec<u64>,
+}
+
+/// A grant that may not be used any more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub(crate) struct LostGrant {
+    pub(crate) grant: u64,
+    pub(crate) name: String,
+    pub(crate) why: &'static str,
 }
 
 /// A lock that was granted to a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Granted {
+    pub(crate) grant: u64,
+    pub(crate) place: u32,
     pub(crate) fence: String,
     pub(crate) left: Duration,
 }
@@ -101,9 +180,10 @@ impl Session {
 
 impl Sessions {
     pub(crate) fn new(member: Arc<Member>) -> Arc<Self> {
-        // Sessions of an earlier process of this agent must not be taken for those of this one.
-        let last = AtomicU64::new(quorate_transport::nonce() as u64 >> 16);
-        Arc::new(Self { member, table: Mutex::default(), last })
+        // Sessions of an earlier process of this agent must not be taken for those of this one; half of the
+        // number is for tasks.
+        let last = AtomicU64::new(quorate_transport::nonce() as u64 >> 33);
+        Arc::new(Self { member, table: Mutex::default(), last, grants: AtomicU64::new(0) })
     }
 
     fn table(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Session>>> {
@@ -114,7 +194,8 @@ impl Sessions {
         self.table().get(&id).cloned().ok_or(SessionError::Gone)
     }
 
-    /// Begins a session; of a process of this machine, if its number is given.
+    /// Begins a session, and says whether its process is watched: of this number, if the kernel says that
+    /// it is the one who asks.
     ///
     /// # Errors
     /// If there are too many, or its process cannot be watched.
@@ -122,19 +203,23 @@ impl Sessions {
         self: &Arc<Self>,
         ttl: Duration,
         pid: Option<u32>,
-    ) -> Result<u64, SessionError> {
+        peer: Option<u32>,
+    ) -> Result<(u64, bool), SessionError> {
         if !TTL.contains(&ttl) {
             return Err(SessionError::Ttl);
         }
+        // In another namespace, or over HTTP, the number may be anybody's.
+        let pid = pid.filter(|pid| peer == Some(*pid));
         let watched = pid.map(watch).transpose()?;
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let inner = Inner {
             answered: Instant::now(),
             guards: BTreeMap::new(),
+            asking: BTreeMap::new(),
             children: Vec::new(),
             ended: false,
         };
-        let session = Arc::new(Session { ttl, inner: Mutex::new(inner), news: Notify::new() });
+        let session = Arc::new(Session { ttl, pid, inner: Mutex::new(inner), news: Notify::new() });
         {
             let mut table = self.table();
             if table.len() >= SESSIONS_MAX {
@@ -147,14 +232,144 @@ impl Sessions {
             let why = session.outlive(watched).await;
             all.close(id, &session, why).await;
         });
-        Ok(id)
+        Ok((id, pid.is_some()))
     }
 
-    /// Its client was heard: how long it may act from when it asked.
+    /// Its client was heard: how long it may act from when it asked, and what it may not use any more.
     ///
     /// # Errors
     /// If the session is over.
-    pub(crate) fn ping(&self, id: u64) -> Result<Duration, SessionError> {
+    pub(crate) fn ping(&self, id: u64) -> Result<Heard, SessionError> {
+        let session = self.find(id)?;
+        // In this order: what is found not to be lost then may be used for that long.
+        let left = self.left(&session);
+        let mut inner = session.inner();
+        if inner.ended {
+            return Err(SessionError::Gone);
+        }
+        inner.answered = Instant::now();
+        let lost = inner.guards.iter().filter_map(|(grant, held)| {
+            let why = held.guard.check().err()?;
+            let name = held.guard.name().to_owned();
+            Some(LostGrant { grant: *grant, name, why: word(why) })
+        });
+        let lost = lost.collect();
+        let asked_back = inner.guards.iter().filter(|(_, held)| held.guard.is_asked_back());
+        let asked_back = asked_back.map(|(grant, _)| *grant).collect();
+        drop(inner);
+        session.news.notify_one();
+        Ok(Heard { left_ms: millis(left), lost, asked_back })
+    }
+
+    /// Nine tenths of its time, or what the agent itself has left.
+    fn left(&self, session: &Session) -> Duration {
+        self.member.left().unwrap_or_default().min(session.ttl * 9 / 10)
+    }
+
+    /// Takes a lock for a session.
+    ///
+    /// # Errors
+    /// If it is not to be had.
+    pub(crate) async fn lock(
+        self: &Arc<Self>,
+        id: u64,
+        wanted: Wanted,
+    ) -> Result<Granted, SessionError> {
+        let session = self.find(id)?;
+        let _asking = session.ask(wanted.task)?;
+        // Before anything is granted: from then on no evidence of this agent's death counts.
+        let begun = Instant::now();
+        let hosted = self.member.host(true);
+        let hosted = match wanted.wait {
+            None => hosted.await,
+            // Whoever is no member for so long does not know more than that it was not granted. Who does not
+            // want to wait for the lock has to wait for this.
+            Some(wait) => {
+                timeout(wait.max(HOSTED), hosted).await.map_err(|_| LockError::Timeout)?
+            }
+        };
+        if !hosted {
+            return Err(LockError::Closed.into());
+        }
+        // Tasks of one client are users of their own.
+        let user = id << 32 | u64::from(wanted.task);
+        let mut asking = self.member.lock(&wanted.name).owner(&wanted.owner).session(user);
+        if let Some(space) = &wanted.space {
+            asking = asking.space(space);
+        }
+        asking = match wanted.how {
+            How::Exclusive => asking,
+            How::Shared => asking.shared(),
+            How::Permit => asking.permit(),
+            How::Permits(permits) => asking.permits(permits),
+        };
+        asking = match wanted.wait {
+            None => asking,
+            Some(Duration::ZERO) => asking.now(),
+            Some(wait) => asking.timeout(wait.saturating_sub(begun.elapsed())),
+        };
+        let guard = tokio::select! {
+            guard = asking => guard?,
+            () = session.ended(wanted.task) => return session.given_up(),
+        };
+        let (place, fence) = (guard.place(), guard.fence().to_string());
+        let left = guard.check().map_err(|_| LockError::NotPrimary)?.min(self.left(&session));
+        let grant = self.grants.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut inner = session.inner();
+        if inner.is_over_for(wanted.task) {
+            drop(inner);
+            return session.given_up();
+        }
+        inner.answered = Instant::now();
+        let lost = guard.watch();
+        inner.guards.insert(grant, Held { guard: Arc::new(guard), task: wanted.task });
+        drop(inner);
+        session.news.notify_one();
+        let all = Arc::clone(self);
+        tokio::spawn(async move {
+            if lost.await.is_some() {
+                all.outlived(id, grant).await;
+            }
+        });
+        Ok(Granted { grant, place, fence, left })
+    }
+
+    /// A grant is lost that was not given back. Its client is told so when it asks next; those that it
+    /// started are ended in time if it does not do that.
+    async fn outlived(&self, id: u64, grant: u64) {
+        let left = self.member.left().unwrap_or_default();
+        sleep(left.saturating_sub(LAST)).await;
+        let Ok(session) = self.find(id) else { return };
+        let inner = session.inner();
+        if inner.guards.contains_key(&grant) {
+            inner.end_children();
+        }
+    }
+
+    /// Ends what sessions have started under their locks when this agent cannot say any more that they
+    /// hold them, as they do themselves if they can.
+    pub(crate) async fn mind_lease(self: Arc<Self>) {
+        loop {
+            let left = self.member.left().unwrap_or_default();
+            if left > LAST {
+                sleep(left - LAST).await;
+                continue;
+            }
+            for session in self.table().values() {
+                let inner = session.inner();
+                if !inner.guards.is_empty() {
+                    inner.end_children();
+                }
+            }
+            sleep(LAST / 4).await;
+        }
+    }
+
+    /// How long a lock of a session may still be used.
+    ///
+    /// # Errors
+    /// If it may not.
+    pub(crate) fn check(&self, id: u64, which: &Which) -> Result<Duration, SessionError> {
         let session = self.find(id)?;
         let left = self.left(&session);
         let mut inner = session.inner();
@@ -162,88 +377,46 @@ impl Sessions {
             return Err(SessionError::Gone);
         }
         inner.answered = Instant::now();
+        let (_, held) = inner.find(which).ok_or(SessionError::NotHeld)?;
         drop(inner);
         session.news.notify_one();
-        Ok(left)
+        held.guard.check().map(|checked| checked.min(left)).map_err(SessionError::Lost)
     }
 
-    /// Nine tenths of its time, or what the agent itself has left for it.
-    fn left(&self, session: &Session) -> Duration {
-        self.held_for(session).min(session.ttl * 9 / 10)
-    }
-
-    /// How long the agent itself may act, and with it what it holds for a session: not at all, if a lock
-    /// of it was taken by force.
-    fn held_for(&self, session: &Session) -> Duration {
-        let guards: Vec<Arc<Guard>> = session.inner().guards.values().cloned().collect();
-        let left = guards.iter().map(|guard| guard.check().unwrap_or_default());
-        left.chain([self.member.left().unwrap_or_default()]).min().unwrap_or_default()
-    }
-
-    /// Takes a lock for a session.
-    ///
-    /// # Errors
-    /// If it is not to be had.
-    pub(crate) async fn lock(&self, id: u64, wanted: Wanted) -> Result<Granted, SessionError> {
-        let session = self.find(id)?;
-        if session.inner().guards.len() >= LOCKS_MAX {
-            return Err(SessionError::TooMany("locks of one session"));
-        }
-        // Before anything is granted: from then on no evidence of this agent's death counts.
-        let begun = Instant::now();
-        let hosted = self.member.host(true);
-        let hosted = match wanted.wait {
-            None => hosted.await,
-            // Whoever is no member for so long does not know more than that it was not granted.
-            Some(wait) => timeout(wait, hosted).await.map_err(|_| LockError::Timeout)?,
-        };
-        if !hosted {
-            return Err(LockError::Closed.into());
-        }
-        let locks = self.member.locks();
-        let mut asking = locks.lock(&wanted.name).owner(&wanted.owner).session(id);
-        if wanted.shared {
-            asking = asking.shared();
-        }
-        if let Some(wait) = wanted.wait {
-            asking = asking.timeout(wait.saturating_sub(begun.elapsed()));
-        }
-        let guard = tokio::select! {
-            guard = asking => guard?,
-            () = session.ended() => return Err(SessionError::Gone),
-        };
-        let fence = guard.fence().to_string();
-        let left = guard.check().map_err(|_| LockError::NotPrimary)?.min(self.left(&session));
-        let mut inner = session.inner();
-        if inner.ended {
-            return Err(SessionError::Gone);
-        }
-        inner.answered = Instant::now();
-        inner.guards.insert(wanted.name, Arc::new(guard));
-        drop(inner);
-        session.news.notify_one();
-        Ok(Granted { fence, left })
-    }
-
-    /// How long a lock of a session may still be used.
+    /// Asks the cluster whether a lock of a session may still be used: for how long from now on.
     ///
     /// # Errors
     /// If it may not.
-    pub(crate) fn check(&self, id: u64, name: &str) -> Result<Duration, SessionError> {
+    pub(crate) async fn confirm(&self, id: u64, which: &Which) -> Result<Duration, SessionError> {
         let session = self.find(id)?;
-        let guard = session.inner().guards.get(name).cloned().ok_or(SessionError::NotHeld)?;
-        let left = guard.check().map_err(|_| SessionError::NotHeld)?;
-        Ok(left.min(self.left(&session)))
+        let (_, held) = session.inner().find(which).ok_or(SessionError::NotHeld)?;
+        let confirmed = held.guard.confirm().await.map_err(SessionError::Lost)?;
+        // It holds as long as the session does.
+        Ok(confirmed.min(self.check(id, which)?))
     }
 
     /// Gives a lock of a session back.
     ///
     /// # Errors
     /// If it does not hold it.
-    pub(crate) fn unlock(&self, id: u64, name: &str) -> Result<(), SessionError> {
+    pub(crate) fn unlock(&self, id: u64, which: &Which) -> Result<(), SessionError> {
         let session = self.find(id)?;
-        let held = session.inner().guards.remove(name);
-        held.map(drop).ok_or(SessionError::NotHeld)
+        let mut inner = session.inner();
+        if let Some((grant, _)) = inner.find(which) {
+            let held = inner.guards.remove(&grant);
+            drop(inner);
+            drop(held);
+            return Ok(());
+        }
+        // Its task may still be waiting for it, and does not want it any more.
+        let asking = which.task.and_then(|task| inner.asking.get_mut(&task));
+        match asking {
+            Some(given_up) => *given_up = true,
+            None => return Err(SessionError::NotHeld),
+        }
+        drop(inner);
+        session.news.notify_waiters();
+        Ok(())
     }
 
     /// A session has started this process under its locks: it is ended with the session, and before its
@@ -253,27 +426,19 @@ impl Sessions {
     /// If there is no such session or process.
     pub(crate) fn adopt(self: &Arc<Self>, id: u64, pid: u32) -> Result<(), SessionError> {
         let session = self.find(id)?;
-        let (all, pid) = (Arc::clone(self), number(pid)?);
-        session.inner().children.push(pid);
-        tokio::spawn(async move { all.end_in_time(&session, pid).await });
-        Ok(())
-    }
-
-    /// Ends a process that works under locks before these are lost, whatever its client does meanwhile.
-    async fn end_in_time(&self, session: &Session, pid: Pid) {
-        let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { return };
-        let Ok(gone) = readable(fd) else { return };
-        loop {
-            let rest = self.held_for(session).saturating_sub(LAST);
-            if rest.is_zero() {
-                warn!(pid = pid.as_raw_nonzero().get(), "is ended: its lock is about to be lost");
-                return end_process(pid).await;
-            }
-            tokio::select! {
-                _ = gone.readable() => return,
-                () = sleep(rest) => {}
-            }
+        let wrong = |why: &str| SessionError::Process(why.to_owned());
+        // Opened first and looked at then: the number may be another's by now.
+        let child = number(pid)?;
+        let fd = pidfd_open(child, PidfdFlags::empty()).map_err(|it| wrong(&it.to_string()))?;
+        if session.pid.is_none() || parent(pid) != session.pid {
+            return Err(wrong("only a child of the session's own process is ended with it"));
         }
+        let mut inner = session.inner();
+        if inner.children.len() >= LOCKS_MAX {
+            return Err(SessionError::TooMany("children of one session"));
+        }
+        inner.children.push((child, fd));
+        Ok(())
     }
 
     /// Ends a session, by its client's word.
@@ -309,8 +474,8 @@ impl Sessions {
             why,
             "a session is over"
         );
-        for child in children {
-            end_process(child).await;
+        for (pid, fd) in children {
+            end_process(pid, fd).await;
         }
         drop(guards);
         sleep(UNHOST).await;
@@ -320,16 +485,45 @@ impl Sessions {
     }
 }
 
+/// A wish of a task is put as long as this is there.
+struct Asking<'a> {
+    session: &'a Session,
+    task: u32,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.session.inner().asking.remove(&self.task);
+    }
+}
+
 impl Session {
-    /// Returns when it is over.
-    async fn ended(&self) {
+    /// A task of its client asks for a lock.
+    fn ask(&self, task: u32) -> Result<Asking<'_>, SessionError> {
+        let mut inner = self.inner();
+        if inner.guards.len() + inner.asking.len() >= LOCKS_MAX {
+            return Err(SessionError::TooMany("locks of one session"));
+        }
+        if task > 0 && inner.asking.insert(task, false).is_some() {
+            return Err(SessionError::TooMany("wishes of one task"));
+        }
+        Ok(Asking { session: self, task })
+    }
+
+    /// Returns when it is over, or this task does not want its lock any more.
+    async fn ended(&self, task: u32) {
         loop {
             let news = self.news.notified();
-            if self.inner().ended {
+            if self.inner().is_over_for(task) {
                 return;
             }
             news.await;
         }
+    }
+
+    /// Why a wish came to nothing.
+    fn given_up<T>(&self) -> Result<T, SessionError> {
+        Err(if self.inner().ended { SessionError::Gone } else { LockError::Timeout.into() })
     }
 
     /// Returns when it is to be closed, and why: ended, its process gone, or silent for too long.
@@ -364,6 +558,40 @@ impl Session {
     }
 }
 
+impl Inner {
+    /// Kills what was started under the locks. Whether it is gone is seen to when the session is over.
+    fn end_children(&self) {
+        for (pid, fd) in &self.children {
+            kill(*pid, fd);
+        }
+    }
+
+    /// Is it over, or does this task not want its lock any more?
+    fn is_over_for(&self, task: u32) -> bool {
+        self.ended || self.asking.get(&task).is_some_and(|given_up| *given_up)
+    }
+
+    /// The first of its guards that is meant.
+    fn find(&self, which: &Which) -> Option<(u64, Held)> {
+        let found = self.guards.iter().find(|(grant, held)| which.is(**grant, held));
+        found.map(|(grant, held)| (*grant, held.clone()))
+    }
+}
+
+/// The word for why a guard is lost.
+pub(crate) const fn word(lost: Lost) -> &'static str {
+    match lost {
+        Lost::Excluded => "excluded",
+        Lost::Revoked => "revoked",
+        Lost::Conflict => "conflict",
+        _ => "expired",
+    }
+}
+
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
 fn number(pid: u32) -> Result<Pid, SessionError> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.ok_or_else(|| SessionError::Process("there is no process of that number".into()))
@@ -384,13 +612,25 @@ fn readable(fd: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(fd)
 }
 
+/// The parent of a process.
+fn parent(pid: u32) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is a name in brackets, which may hold anything; the parent is the fourth.
+    let (_, after) = text.rsplit_once(')')?;
+    after.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Kills a process, and all that it has started and that has not left its group.
+fn kill(pid: Pid, fd: &OwnedFd) {
+    // The number is its own as long as it is there; who is gone gets no signal.
+    if pidfd_send_signal(fd, Signal::KILL).is_ok() {
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+    }
+}
+
 /// Ends a process, and returns when it is gone.
-async fn end_process(pid: Pid) {
-    // One that is gone already cannot be opened.
-    let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { return };
-    // All that it has started and that has not left its group.
-    let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-    let _ = pidfd_send_signal(&fd, Signal::KILL);
+async fn end_process(pid: Pid, fd: OwnedFd) {
+    kill(pid, &fd);
     let Ok(fd) = readable(fd) else { return };
     while timeout(Duration::from_secs(5), fd.readable()).await.is_err() {
         warn!(pid = pid.as_raw_nonzero().get(), "a process that was killed is still there");

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use comfy_table::{ContentArrangement, Table, presets};
+use quorate_client::http::escaped;
 use quorate_member::{Standing, Status};
 
 use crate::Failure;
@@ -133,14 +134,19 @@ pub(crate) async fn locks(socket: &Path, json: bool) -> Result<(), Failure> {
         anstream::println!("nobody holds a lock, and nobody waits for one");
         return Ok(());
     }
-    let mut rows = table(&["lock", "", "member", "owner", "mode", "fence"]);
+    let mut rows = table(&["lock", "", "member", "owner", "for", "mode", "fence"]);
     for lock in all {
         let name = lock["name"].as_str().unwrap_or_default();
+        let name = match lock["space"].as_str() {
+            None | Some(quorate_member::SPACE) => name.to_owned(),
+            Some(space) => format!("{name} (in {space})"),
+        };
         for (list, word) in [("holders", "held by"), ("waiting", "wanted by")] {
             for party in lock[list].as_array().map_or(&[][..], Vec::as_slice) {
                 let text = |key: &str| party[key].as_str().unwrap_or_default().to_owned();
-                let row = [text("member"), text("owner"), text("mode"), text("fence")];
-                rows.add_row([name.to_owned(), word.to_owned()].into_iter().chain(row));
+                let since = ago(party["since_ms"].as_u64().unwrap_or(0));
+                let row = [text("member"), text("owner"), since, text("mode"), text("fence")];
+                rows.add_row([name.clone(), word.to_owned()].into_iter().chain(row));
             }
         }
     }
@@ -148,12 +154,64 @@ pub(crate) async fn locks(socket: &Path, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A length of time, for people.
+fn ago(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..120_000 => format!("{:.1} s", ms as f64 / 1_000.0),
+        120_000..7_200_000 => format!("{} min", ms / 60_000),
+        _ => format!("{} h", ms / 3_600_000),
+    }
+}
+
+/// Shows all namespaces, and what the locks in them are like.
+///
+/// # Errors
+/// If there is no agent that says.
+pub(crate) async fn spaces(socket: &Path, json: bool) -> Result<(), Failure> {
+    let spaces: serde_json::Value = client::get(socket, "/v1/spaces").await?;
+    if json {
+        anstream::println!("{}", to_json(&spaces, false));
+        return Ok(());
+    }
+    let mut rows = table(&["namespace", "algorithm", "permits", "lock-delay"]);
+    for (name, space) in spaces.as_object().into_iter().flatten() {
+        let algorithm = space["algorithm"].as_str().unwrap_or_default().to_owned();
+        let delay = match space["lock_delay_ms"].as_u64().unwrap_or(0) {
+            0 => "none".to_owned(),
+            delay => ago(delay),
+        };
+        rows.add_row([name.clone(), algorithm, space["permits"].to_string(), delay]);
+    }
+    anstream::println!("{}", lines(&rows));
+    Ok(())
+}
+
+/// Defines a namespace.
+///
+/// # Errors
+/// If there is no agent that can, or there is another one of that name.
+pub(crate) async fn define(
+    socket: &Path,
+    name: &str,
+    space: &serde_json::Value,
+) -> Result<(), Failure> {
+    let path = format!("/v1/spaces/{}", escaped(name));
+    let body = Some(space.clone());
+    let (status, said) = client::call(socket, hyper::Method::PUT, &path, body).await?;
+    if status.is_success() {
+        return Ok(());
+    }
+    let sentence = said["sentence"].as_str().unwrap_or("the agent refused");
+    Err(Failure::input(sentence))
+}
+
 /// Takes a lock by force.
 ///
 /// # Errors
 /// If there is no agent that can.
-pub(crate) async fn force(socket: &Path, name: &str) -> Result<(), Failure> {
-    let path = format!("/v1/locks/{name}");
+pub(crate) async fn force(socket: &Path, space: &str, name: &str) -> Result<(), Failure> {
+    let path = format!("/v1/locks/{}?space={}", escaped(name), escaped(space));
     let (status, said) = client::call(socket, hyper::Method::DELETE, &path, None).await?;
     if !status.is_success() {
         let sentence = said["sentence"].as_str().unwrap_or("the agent refused");

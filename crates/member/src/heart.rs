@@ -6,7 +6,7 @@
 //! between users and a change of view is that same mutex: a stop is told to others only after the step
 //! that made it, and no step of a user lies in between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -17,7 +17,7 @@ use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Text, 
 use quorate_service::seat::Seat;
 use quorate_service::service::{self, Service};
 use quorate_transport::{Direct, Lane, Remote};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::history::History;
 use crate::lease::Lease;
@@ -31,8 +31,8 @@ pub(crate) const ME: NodeId = NodeId::at(0);
 /// What comes of a wish.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
-    /// It is granted, under this lease.
-    Granted(Fence, Arc<Lease>),
+    /// It is granted: this place of it, with this fence, under this lease.
+    Granted(u32, Fence, Arc<Lease>),
     /// It is not.
     Refused(Refused),
 }
@@ -42,9 +42,6 @@ pub(crate) type Taken = (WishId, Fence, Arc<Lease>);
 
 /// Told what comes of a wish.
 pub(crate) type Waiter = Box<dyn FnOnce(Outcome) + Send>;
-
-/// Told that a guard is lost.
-type Mourner = Box<dyn FnOnce(Loss) + Send>;
 
 /// Told what all say about locks.
 pub(crate) enum Question {
@@ -65,14 +62,16 @@ pub(crate) struct Heart {
     /// Who waits for its wish.
     waiters: BTreeMap<WishId, Waiter>,
     /// Who wants to know when its guard is lost.
-    mourners: BTreeMap<WishId, Mourner>,
+    mourners: BTreeMap<WishId, Vec<oneshot::Sender<Loss>>>,
     /// Who wants to know when its guard is asked for back.
-    yielders: BTreeMap<WishId, Box<dyn FnOnce() + Send>>,
+    yielders: BTreeMap<WishId, Vec<oneshot::Sender<()>>>,
     /// Questions to all about locks, by their numbers.
     questions: BTreeMap<u64, Question>,
     /// Guards that were lost and not given back yet, and why; and how many these are.
     lost: BTreeMap<WishId, Loss>,
     losses: Arc<AtomicUsize>,
+    /// Guards that were asked for back.
+    asked_back: BTreeSet<WishId>,
     /// How others are reached, by the name and by the number of their node.
     sessions: BTreeMap<String, Direct>,
     ways: Vec<Option<Direct>>,
@@ -201,6 +200,7 @@ impl Heart {
             questions: BTreeMap::new(),
             lost: BTreeMap::new(),
             losses,
+            asked_back: BTreeSet::new(),
             sessions: BTreeMap::new(),
             ways: Vec::new(),
             lease: Arc::new(Lease::lost()),
@@ -251,7 +251,10 @@ impl Heart {
 
     /// Gives back what nobody else wants: nobody has to be told. False if somebody has.
     fn put_back(&mut self, lock: &LockId, id: WishId) -> bool {
-        let quiet = self.mourners.is_empty() && self.yielders.is_empty() && self.lost.is_empty();
+        let quiet = self.mourners.is_empty()
+            && self.yielders.is_empty()
+            && self.asked_back.is_empty()
+            && self.lost.is_empty();
         // What is written down must be there before anybody else can know of it.
         let given = quiet && self.diary.is_none() && self.node.protocol_mut().put_back(lock, id);
         debug_assert!(!given || !self.waiters.contains_key(&id), "who waits has nothing");
@@ -289,6 +292,7 @@ impl Heart {
         if let Some(diary) = &mut self.diary {
             diary.dropped(id);
         }
+        self.asked_back.remove(&id);
         let command = service::Command::Release(lock.clone(), id);
         // What is not there any more is no fault.
         let _ = self.node.command(now, &mut self.dice, command);
@@ -300,10 +304,10 @@ impl Heart {
     }
 
     /// Has somebody told when a guard is lost; why, if it is.
-    pub(crate) fn mourn(&mut self, id: WishId, told: Mourner) -> Option<Loss> {
+    pub(crate) fn mourn(&mut self, id: WishId, told: oneshot::Sender<Loss>) -> Option<Loss> {
         let lost = self.loss(id);
         if lost.is_none() {
-            self.mourners.insert(id, told);
+            add(&mut self.mourners, id, told);
         }
         lost
     }
@@ -313,20 +317,24 @@ impl Heart {
     /// Something about locks is told: to whom, and what.
     pub(crate) fn on_lock(&mut self, event: Event, calls: &mut Calls) {
         match event {
-            Event::Granted { lock, wish, fence, until, .. } => {
-                let outcome = self.granted(wish, lock, fence, until);
+            Event::Granted { lock, wish, place, fence, until, .. } => {
+                let outcome = self.granted((wish, lock, place), fence, until);
                 self.answer(wish, outcome, calls);
             }
             Event::Refused { wish, why, .. } => self.answer(wish, Outcome::Refused(why), calls),
             Event::Lost { wish, why, .. } => {
                 self.lost.insert(wish, why);
                 self.losses.store(self.lost.len(), Ordering::Release);
-                if let Some(told) = self.mourners.remove(&wish) {
-                    calls.push(Box::new(move || told(why)));
+                for told in self.mourners.remove(&wish).unwrap_or_default() {
+                    // Whoever asked may have stopped waiting.
+                    calls.push(Box::new(move || _ = told.send(why)));
                 }
             }
             Event::Yield { wish, .. } => {
-                calls.extend(self.yielders.remove(&wish));
+                self.asked_back.insert(wish);
+                for told in self.yielders.remove(&wish).unwrap_or_default() {
+                    calls.push(Box::new(move || _ = told.send(())));
+                }
             }
             Event::Revoked { number, held } => {
                 if let Some(Question::Revoke(told)) = self.questions.remove(&number) {
@@ -355,16 +363,31 @@ impl Heart {
         let _ = self.node.command(now, &mut self.dice, what(number));
     }
 
-    /// Has somebody told when its guard is asked for back.
-    pub(crate) fn when_asked_back(&mut self, id: WishId, told: Box<dyn FnOnce() + Send>) {
-        self.yielders.insert(id, told);
+    /// Is a guard asked for back?
+    pub(crate) fn is_asked_back(&self, id: WishId) -> bool {
+        self.asked_back.contains(&id)
     }
 
-    fn granted(&mut self, wish: WishId, lock: LockId, fence: Fence, until: Time) -> Outcome {
+    /// Has somebody told when its guard is asked for back; at once, if it is.
+    pub(crate) fn when_asked_back(&mut self, id: WishId, told: oneshot::Sender<()>) {
+        if self.is_asked_back(id) {
+            // Whoever asked may have stopped waiting.
+            let _ = told.send(());
+            return;
+        }
+        add(&mut self.yielders, id, told);
+    }
+
+    fn granted(
+        &mut self,
+        (wish, lock, place): (WishId, LockId, u32),
+        fence: Fence,
+        until: Time,
+    ) -> Outcome {
         if let Some(diary) = &mut self.diary {
             diary.granted(wish, lock, fence, until);
         }
-        Outcome::Granted(fence, Arc::clone(&self.lease))
+        Outcome::Granted(place, fence, Arc::clone(&self.lease))
     }
 
     fn answer(&mut self, wish: WishId, outcome: Outcome, calls: &mut Calls) {
@@ -381,10 +404,13 @@ impl Heart {
                 Output::Emit(service::Event::Lock(Event::Granted {
                     lock,
                     wish,
+                    place,
                     fence,
                     until,
                     ..
-                })) if wish == mine => outcome = Some(self.granted(wish, lock, fence, until)),
+                })) if wish == mine => {
+                    outcome = Some(self.granted((wish, lock, place), fence, until));
+                }
                 Output::Emit(service::Event::Lock(Event::Refused { wish, why, .. }))
                     if wish == mine =>
                 {
@@ -472,6 +498,17 @@ impl Heart {
             }
         }
     }
+}
+
+/// One more who wants to know, in the place of those who do not any more.
+fn add<T>(
+    waiting: &mut BTreeMap<WishId, Vec<oneshot::Sender<T>>>,
+    id: WishId,
+    told: oneshot::Sender<T>,
+) {
+    let all = waiting.entry(id).or_default();
+    all.retain(|other| !other.is_closed());
+    all.push(told);
 }
 
 /// Lots, where a state machine draws some: xorshift.

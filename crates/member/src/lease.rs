@@ -11,31 +11,35 @@ const LOST: u64 = 0;
 /// A stretch of unbroken renewals of one life. What was granted under it ends with it: a later renewal
 /// opens another one.
 #[derive(Debug)]
-pub(crate) struct Lease(AtomicU64);
+pub struct Lease(AtomicU64);
 
 impl Lease {
-    pub(crate) const fn new(until: Time) -> Self {
+    /// One that goes until then.
+    #[must_use]
+    pub const fn new(until: Time) -> Self {
         Self(AtomicU64::new(until.0))
     }
 
     /// One that was over before it began.
-    pub(crate) const fn lost() -> Self {
+    #[must_use]
+    pub const fn lost() -> Self {
         Self(AtomicU64::new(LOST))
     }
 
     /// It goes on until then; not if it is over.
-    pub(crate) fn extend(&self, until: Time) -> bool {
+    pub fn extend(&self, until: Time) -> bool {
         let longer = |now: u64| (now != LOST).then_some(now.max(until.0));
         self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, longer).is_ok()
     }
 
     /// It is over, for good.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.0.store(LOST, Ordering::Release);
     }
 
     /// How much is left. When nothing is, it is over, whatever is granted later.
-    pub(crate) fn left(&self, now: Time) -> Option<Span> {
+    #[must_use]
+    pub fn left(&self, now: Time) -> Option<Span> {
         let until = self.0.load(Ordering::Acquire);
         if until == LOST {
             return None;
@@ -51,7 +55,8 @@ impl Lease {
     }
 
     /// Until when, by the clock of this process; none if it is over.
-    pub(crate) fn until(&self) -> Option<Time> {
+    #[must_use]
+    pub fn until(&self) -> Option<Time> {
         Some(self.0.load(Ordering::Acquire)).filter(|until| *until != LOST).map(Time)
     }
 }

@@ -22,6 +22,7 @@ mod process;
 mod profile;
 mod report;
 mod runtime;
+mod spaces;
 mod status;
 mod words;
 
@@ -35,10 +36,15 @@ use quorate_transport::{Identity, Listener, Remote, Stats, Timing, Transport};
 use tokio::sync::{oneshot, watch};
 
 pub use config::{Config, Engine, Seed};
+pub use lease::Lease;
 pub use locks::{Acquiring, Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
 pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
+pub use quorate_service::Epoch;
 pub use quorate_service::locks::Fence;
+pub use quorate_transport::tls::Credentials;
+pub use quorate_transport::{Name, NotAName, Security, now};
+pub use spaces::Namespace;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 
 use bridge::Bridge;

@@ -140,6 +140,7 @@ impl Locks {
             owner: self.shared.nobody.clone(),
             session: None,
             patience: Patience::Wait,
+            permits: None,
             within: None,
         }
     }
@@ -158,8 +159,12 @@ pub struct Party {
     pub owner: String,
     /// `exclusive`, `shared` or `permit`.
     pub mode: &'static str,
+    /// Of permits: which place it holds.
+    pub place: u32,
     /// The fence, if it holds it; none if it waits.
     pub fence: Option<Fence>,
+    /// How long it has held it, or waited for it.
+    pub since: Duration,
 }
 
 /// How a lock is asked for back.
@@ -202,7 +207,9 @@ impl Locks {
                     Mode::Shared => "shared",
                     Mode::Permit => "permit",
                 },
+                place: report.place,
                 fence: report.fence,
+                since: Duration::from_nanos(report.since.0),
             })
             .collect())
     }
@@ -212,11 +219,25 @@ impl Locks {
     /// # Errors
     /// If this process is no member, or the others do not answer in this time.
     pub async fn revoke(&self, name: &str, how: Back, within: Duration) -> Result<bool, LockError> {
+        self.revoke_in(SPACE, name, how, within).await
+    }
+
+    /// The same, of a namespace.
+    ///
+    /// # Errors
+    /// As [`revoke`](Self::revoke).
+    pub async fn revoke_in(
+        &self,
+        space: &str,
+        name: &str,
+        how: Back,
+        within: Duration,
+    ) -> Result<bool, LockError> {
         let how = match how {
             Back::Asked => Revoke::Ask,
             Back::Forced => Revoke::Force,
         };
-        let lock = LockId::new(SPACE, name);
+        let lock = LockId::new(space, name);
         let (told, held) = oneshot::channel();
         let question = Question::Revoke(Box::new(move |held| {
             // Whoever asked may have stopped waiting.
@@ -240,6 +261,7 @@ pub struct Asking {
     owner: Text,
     session: Option<u64>,
     patience: Patience,
+    permits: Option<u32>,
     within: Option<Duration>,
 }
 
@@ -268,6 +290,17 @@ impl Asking {
         self
     }
 
+    /// Holds one of its so many places: a semaphore. How many there are is a matter of its namespace,
+    /// which is defined so by the first who asks; unless [`space`](Self::space) says otherwise, before
+    /// or after, that is one with the name of the lock.
+    pub fn permits(mut self, permits: u32) -> Self {
+        (self.mode, self.permits) = (Mode::Permit, Some(permits));
+        if self.lock.space.as_str() == SPACE {
+            self.lock.space = self.lock.name.clone();
+        }
+        self
+    }
+
     /// In this namespace.
     pub fn space(mut self, space: &str) -> Self {
         self.lock.space = space.into();
@@ -288,18 +321,22 @@ impl Asking {
 
     /// Takes the lock, if it rests at this process and nobody else wants it.
     fn take(&self) -> Option<Guard> {
-        if self.mode != Mode::Exclusive {
+        if self.mode != Mode::Exclusive || self.permits.is_some() {
             return None;
         }
         let taken = self.shared.lock().as_mut()?.take(&self.lock, (self.session, &self.owner));
         let (id, fence, lease) = taken?;
         let (shared, lock) = (Arc::clone(&self.shared), self.lock.clone());
-        Some(Guard { shared, lock, id, fence, lease })
+        Some(Guard { shared, lock, id, place: 0, fence, lease })
+    }
+
+    fn locks(&self) -> Locks {
+        Locks { shared: Arc::clone(&self.shared) }
     }
 
     /// Puts the wish. What came of it, or the wish that is waited for.
     fn put(self, waiter: impl FnOnce() -> Waiter) -> Result<Placed, LockError> {
-        let Self { shared, lock, mode, owner, session, patience, within } = self;
+        let Self { shared, lock, mode, owner, session, patience, within, .. } = self;
         let (wanted, text) = (lock.clone(), owner);
         let wish = move |id: WishId| {
             let session = session.unwrap_or(u64::MAX - id.0);
@@ -319,6 +356,12 @@ impl Asking {
     pub fn blocking(self) -> Result<Guard, LockError> {
         if let Some(guard) = self.take() {
             return Ok(guard);
+        }
+        if let Some(permits) = self.permits {
+            let (locks, space) = (self.locks(), self.lock.space.as_str());
+            if let Some(lacking) = locks.lacks(space, permits)? {
+                locks.define_blocking(space, &lacking)?;
+            }
         }
         let (told, outcome) = mpsc::sync_channel(1);
         let placed = self.put(|| Box::new(move |outcome| drop(told.send(outcome))))?;
@@ -357,14 +400,14 @@ impl Pending {
                 self.done = true;
                 Err(why.into())
             }
-            Outcome::Granted(fence, lease) => {
+            Outcome::Granted(place, fence, lease) => {
                 // What was granted a while ago, and is looked at only now, may be over.
                 if lease.left(quorate_transport::now()).is_none() {
                     return Err(LockError::NotPrimary);
                 }
                 self.done = true;
                 let (shared, lock) = (Arc::clone(&self.shared), self.lock.clone());
-                Ok(Guard { shared, lock, id: self.id, fence, lease })
+                Ok(Guard { shared, lock, id: self.id, place, fence, lease })
             }
         }
     }
@@ -381,6 +424,12 @@ impl Drop for Pending {
 impl Asking {
     /// Waits for it, as a task.
     async fn wait(self) -> Result<Guard, LockError> {
+        if let Some(permits) = self.permits {
+            let (locks, space) = (self.locks(), self.lock.space.as_str());
+            if let Some(lacking) = locks.lacks(space, permits)? {
+                locks.define(space, &lacking).await?;
+            }
+        }
         let (told, outcome) = oneshot::channel();
         let placed = self.put(|| Box::new(move |outcome| drop(told.send(outcome))))?;
         let Placed { pending, outcome: at_once, within } = placed;
@@ -452,6 +501,7 @@ pub struct Guard {
     shared: Arc<Shared>,
     lock: LockId,
     id: WishId,
+    place: u32,
     fence: Fence,
     lease: Arc<Lease>,
 }
@@ -467,6 +517,18 @@ impl Guard {
     #[must_use]
     pub fn name(&self) -> &str {
         self.lock.name.as_str()
+    }
+
+    /// The namespace of the lock.
+    #[must_use]
+    pub fn space(&self) -> &str {
+        self.lock.space.as_str()
+    }
+
+    /// Of permits: which place is held, from 0 on. Each has fences of its own.
+    #[must_use]
+    pub const fn place(&self) -> u32 {
+        self.place
     }
 
     /// How long it may still be used.
@@ -495,18 +557,27 @@ impl Guard {
         self.shared.step(|heart, _, _| heart.loss(self.id)).flatten().map(Lost::from)
     }
 
+    /// Has somebody asked for the lock back?
+    #[must_use]
+    pub fn is_asked_back(&self) -> bool {
+        self.shared.step(|heart, _, _| heart.is_asked_back(self.id)).unwrap_or(false)
+    }
+
     /// Returns when it may not be used any more, and why.
     pub async fn lost(&self) -> Lost {
+        // It is there as long as this is waited for.
+        self.watch().await.unwrap_or(Lost::Expired)
+    }
+
+    /// Returns when it may not be used any more, and why; nothing if it was given back before.
+    pub fn watch(&self) -> impl Future<Output = Option<Lost>> + Send + use<> {
         let (told, lost) = oneshot::channel();
-        let mourner = Box::new(move |why| {
-            // Whoever asked may have stopped waiting.
-            let _ = told.send(why);
-        });
-        let already = self.shared.step(|heart, _, _| heart.mourn(self.id, mourner));
-        match already {
-            Some(Some(why)) => why.into(),
-            Some(None) => lost.await.map_or(Lost::Expired, Lost::from),
-            None => Lost::Expired,
+        let already = self.shared.step(|heart, _, _| heart.mourn(self.id, told)).flatten();
+        async move {
+            match already {
+                Some(why) => Some(why.into()),
+                None => lost.await.ok().map(Lost::from),
+            }
         }
     }
 
@@ -549,10 +620,6 @@ impl Guard {
     /// Returns when somebody asks for the lock back.
     pub async fn asked_back(&self) {
         let (told, asked) = oneshot::channel();
-        let told = Box::new(move || {
-            // Whoever waited may have stopped.
-            let _ = told.send(());
-        });
         self.shared.step(|heart, _, _| heart.when_asked_back(self.id, told));
         // It is given back before anybody asks.
         let _ = asked.await;

@@ -27,10 +27,14 @@ use crate::heart::{Calls, Heart, ME, Shared};
 use crate::place::Place;
 use crate::process::{self, Sight};
 use crate::report::Report;
+use crate::spaces::Definition;
 use crate::words::{Frame, Introduction};
 
 /// So often an etcd is tried again that does not answer at first.
 const ETCD_ATTEMPTS: u32 = 20;
+
+/// So many namespaces may be waited for.
+const DEFINITIONS: usize = 1024;
 
 /// Who gave an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +66,8 @@ pub(crate) enum Command {
     Leave(oneshot::Sender<()>),
     /// It acts for processes that outlive it, and wants to hear when all know that; or no more.
     Host(bool, oneshot::Sender<()>),
+    /// See to it that there is this namespace, and say so.
+    Define(Definition),
     /// Renew the lease now.
     Renew,
     /// Read certificates again.
@@ -103,6 +109,8 @@ pub(crate) struct Runtime {
     /// Does it act for processes that outlive it? And who wants to hear when all know.
     hosts: bool,
     hosting: Vec<oneshot::Sender<()>>,
+    /// Namespaces that are to be.
+    defining: Vec<Definition>,
     dice: Lots,
     report: Report,
     /// When it looks after what no timer is for.
@@ -137,6 +145,7 @@ impl Runtime {
             leaving: Vec::new(),
             hosts: false,
             hosting: Vec::new(),
+            defining: Vec::new(),
             dice: Lots,
             rounds: Time::ZERO,
         }
@@ -371,6 +380,7 @@ impl Runtime {
         }
         self.see_to_namespace(io, &known.register);
         self.see_to_hosting(io);
+        self.see_to_definitions(io);
         let over = self.watch_processes(io, &known.register);
         for start in over {
             self.exited(io, start);
@@ -391,6 +401,26 @@ impl Runtime {
             let patience = beat(self.lease());
             let Self { consensus, bridge, remote, .. } = self;
             consensus.order(io, bridge, remote, (Asker::Seat, 0), order, patience);
+        }
+    }
+
+    /// Orders the namespaces that users want, until the register has them.
+    fn see_to_definitions(&mut self, io: &mut Io<'_>) {
+        let Some(register) = self.register().filter(|_| !self.defining.is_empty()) else { return };
+        let patience = beat(self.lease());
+        for definition in std::mem::take(&mut self.defining) {
+            if let Some(outcome) = definition.outcome(&register) {
+                (definition.told)(outcome);
+                continue;
+            }
+            if io.now() >= definition.until {
+                continue;
+            }
+            let (name, space) = (definition.name.clone(), definition.space.clone());
+            let Self { consensus, bridge, remote, .. } = self;
+            let order = Order::Space { name, space };
+            consensus.order(io, bridge, remote, (Asker::Seat, 0), order, patience);
+            self.defining.push(definition);
         }
     }
 
@@ -515,6 +545,7 @@ impl Runtime {
         self.rounds = io.now() + every;
         self.mind_voters(io);
         self.see_to_hosting(io);
+        self.see_to_definitions(io);
         self.report.changed();
     }
 
@@ -743,6 +774,12 @@ impl Handler for Runtime {
                 self.hosts = hosts;
                 self.hosting.push(told);
                 self.see_to_hosting(io);
+            }
+            // Who asked for so many waits for none of them any more.
+            Command::Define(_) if self.defining.len() >= DEFINITIONS => {}
+            Command::Define(definition) => {
+                self.defining.push(definition);
+                self.see_to_definitions(io);
             }
             Command::Renew => self.step(io, wish(seat::Command::Renew)),
             Command::Reload => io.reload(),

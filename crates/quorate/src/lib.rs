@@ -2,12 +2,13 @@
 //! classic distributed algorithms as state machines that a simulator, an exhaustive checker and a network
 //! run with the same code.
 //!
-//! This crate has no code of its own. It gathers the others under one name, and its features say what
-//! comes along:
+//! This crate gathers the others under one name, and makes one of being a member and of being a client of
+//! one. Its features say what comes along:
 //!
 //! | what | feature | what for |
 //! |---|---|---|
-//! | [`Cluster`], [`Guard`] | `member`, on by default | be a member of a cluster, and take locks |
+//! | `Cluster`, `Guard` | `member`, on by default | locks, as a member of a cluster or by way of an agent |
+//! | `fence` | `member` | the gate at what a lock guards |
 //! | [`core`] | always | the contract: protocols, contexts, monitors, traces |
 //! | `algorithms` | `algorithms` | the algorithms, one file each |
 //! | `cluster` | `cluster` | run one over TCP, inside a Tokio runtime |
@@ -22,6 +23,23 @@
 #![doc = include_str!("../examples/lock.rs")]
 //! ```
 //!
+//! Without a runtime:
+#![cfg_attr(feature = "member", doc = "```")]
+#![cfg_attr(not(feature = "member"), doc = "```ignore")]
+#![doc = include_str!("../examples/blocking.rs")]
+//! ```
+//!
+//! So many at a time:
+#![cfg_attr(feature = "member", doc = "```")]
+#![cfg_attr(not(feature = "member"), doc = "```ignore")]
+#![doc = include_str!("../examples/semaphore.rs")]
+//! ```
+//!
+//! By way of an agent, such as one of `quorate dev`:
+//! ```ignore
+#![doc = include_str!("../examples/connect.rs")]
+//! ```
+//!
 //! # An algorithm
 //! Five nodes enter ten times each; a grant costs 2(N-1) = 8 messages. Needs the feature `sim`.
 #![cfg_attr(all(feature = "algorithms", feature = "sim"), doc = "```")]
@@ -30,17 +48,33 @@
 //! ```
 #![no_std]
 
+#[cfg(feature = "member")]
+extern crate std;
+
+#[cfg(feature = "member")]
+mod cluster;
+#[cfg(feature = "member")]
+mod guard;
+
+#[cfg(feature = "member")]
+pub use cluster::{Asking, AskingAll, Cluster, Session, Watch};
+#[cfg(feature = "member")]
+pub use guard::Guard;
 #[cfg(feature = "algorithms")]
 pub use quorate_algorithms as algorithms;
 #[cfg(feature = "check")]
 pub use quorate_check as check;
+#[cfg(feature = "member")]
+pub use quorate_client::{ConnectError, Place};
 #[cfg(feature = "cluster")]
 pub use quorate_cluster as cluster;
 pub use quorate_core as core;
 #[cfg(feature = "member")]
+pub use quorate_fence::{self as fence, Fence};
+#[cfg(feature = "member")]
 pub use quorate_member::{
-    Back, Config, Engine, Fence, Guard, LockError, Locks, Lost, Member as Cluster, Profile, Seed,
-    Standing, StartError, Status, Timers,
+    Back, Config, Credentials, Engine, LockError, Lost, Name, Namespace, Party, Profile, Security,
+    Seed, Standing, StartError, Status, Timers, now,
 };
 #[cfg(feature = "sim")]
 pub use quorate_sim as sim;

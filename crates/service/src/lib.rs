@@ -32,5 +32,5 @@ pub use deed::Deed;
 pub use flaw::FLAWS;
 pub use register::{
     Answer, Beat, Epoch, Gone, Ground, Host, Member, Nonce, Order, Process, ProposalId, Refused,
-    Register, Renewal, Renewed, Settings, Space, Standing, Start,
+    Register, Renewal, Renewed, SPACES_MAX, Settings, Space, Standing, Start,
 };

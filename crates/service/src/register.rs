@@ -374,7 +374,7 @@ const NAMES_MAX: usize = 1024;
 const VOTERS_MAX: usize = 16;
 
 /// So many namespaces are kept.
-const SPACES_MAX: usize = 1024;
+pub const SPACES_MAX: usize = 1024;
 
 /// The record that durable consensus keeps.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

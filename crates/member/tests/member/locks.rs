@@ -1,8 +1,8 @@
 //! Locks between members.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use quorate_member::{LockError, Lost, Member};
+use quorate_member::{Back, LockError, Lost, Member, Namespace};
 
 use crate::plan::{PATIENCE, Plan, until_seated};
 
@@ -111,4 +111,77 @@ fn a_program_without_a_runtime_locks_too() {
     drop(guard);
     assert!(a.locks().lock("x").timeout(PATIENCE).blocking().is_ok());
     a.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_held_locks_survive_a_change_of_view() {
+    let plan = Plan::of(&["a", "b", "c"]);
+    let [a, b, c] = three(&plan).await;
+    let mut guards = Vec::new();
+    for number in 0..10_000 {
+        let asking = b.locks().lock(&format!("held {number}")).timeout(PATIENCE);
+        guards.push(asking.await.expect("it is free"));
+    }
+    let begun = Instant::now();
+    assert!(c.leave(PATIENCE).await);
+    until_seated(&a, &["a", "b"]).await;
+    // Nothing is granted before all have said what they hold.
+    let fresh = a.locks().lock("fresh").timeout(PATIENCE).await;
+    let took = begun.elapsed();
+    assert!(fresh.is_ok() && guards.iter().all(|guard| guard.check().is_ok()));
+    println!("{} held locks, the next view after {took:?}", guards.len());
+    // A tenth of that on a machine of its own: this one has to do with many things at once.
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let busy = a.locks().lock("held 77").now().await;
+    assert_eq!(busy.err(), Some(LockError::Taken));
+    drop(guards);
+    [a, b, c].into_iter().for_each(Member::stop);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guard_that_is_taken_by_force_says_so_to_all_who_ask() {
+    let plan = Plan::of(&["a", "b", "c"]);
+    let [a, b, c] = three(&plan).await;
+    let guard = a.locks().lock("job").timeout(PATIENCE).await.expect("it is free");
+    let other = a.locks().lock("other").timeout(PATIENCE).await.expect("it is free");
+    assert_eq!(b.locks().revoke("job", Back::Asked, PATIENCE).await, Ok(true));
+    // It was asked before anybody waited for that.
+    guard.asked_back().await;
+    assert!(guard.is_asked_back() && guard.check().is_ok());
+    let work = guard.run(std::future::pending::<()>());
+    let force = b.locks();
+    let force = force.revoke("job", Back::Forced, PATIENCE);
+    let (work, lost, forced) = tokio::join!(work, guard.lost(), force);
+    assert_eq!((work, lost, forced), (Err(Lost::Revoked), Lost::Revoked, Ok(true)));
+    assert_eq!(guard.check(), Err(Lost::Revoked));
+    assert!(other.check().is_ok(), "only that one");
+    // Its user has not dropped it, but its time passes.
+    let next = b.locks().lock("job").timeout(PATIENCE).await.expect("its time has passed");
+    assert!(next.fence() > guard.fence());
+    drop((guard, next, other));
+    [a, b, c].into_iter().for_each(Member::stop);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_semaphore_has_as_many_places_as_the_first_has_said() {
+    let plan = Plan::of(&["a", "b", "c"]);
+    let members = three(&plan).await;
+    let place = |at: usize| members[at].lock("pool").permits(2).timeout(PATIENCE);
+    let (one, two) = (place(0).await.expect("a place"), place(1).await.expect("a place"));
+    assert_ne!(one.place(), two.place());
+    let full = members[2].lock("pool").permits(2).now().await;
+    assert_eq!(full.err(), Some(LockError::Taken));
+    let other = members[2].lock("pool").permits(3).await;
+    assert!(matches!(other, Err(LockError::Refused(_))), "{other:?}");
+    let (free, fence) = (one.place(), one.fence());
+    drop(one);
+    let third = place(2).await.expect("a place");
+    assert!(third.place() == free && third.fence() > fence);
+    let delayed = Namespace { lock_delay: Duration::from_secs(1), ..Namespace::default() };
+    assert_eq!(members[1].locks().define("slow", &delayed).await, Ok(()));
+    assert_eq!(members[1].locks().define("slow", &delayed).await, Ok(()));
+    let refused = members[0].locks().define("slow", &Namespace::default()).await;
+    assert!(matches!(refused, Err(LockError::Refused(_))), "{refused:?}");
+    drop((two, third));
+    members.into_iter().for_each(Member::stop);
 }

@@ -51,7 +51,7 @@ impl LockSpace {
         let (number, stamp) = (self.censuses, self.stamp);
         let owing = gate.others().collect();
         Port { gate, now, out: &mut *out }.send_others(&Body::Ask { number, stamp });
-        let reports = self.reports();
+        let reports = self.reports(now);
         self.asking.insert(number, Census { why, owing, reports });
         self.conclude_census(now, number, out);
     }
@@ -66,10 +66,10 @@ impl LockSpace {
     }
 
     /// What the users here hold and wait for.
-    fn reports(&self) -> Vec<Report> {
+    fn reports(&self, now: Time) -> Vec<Report> {
         let Some(gate) = &self.gate else { return Vec::new() };
         let Some(&life) = gate.lives.get(gate.rank) else { return Vec::new() };
-        self.slots.values().flat_map(|slot| slot.reports(life)).collect()
+        self.slots.values().flat_map(|slot| slot.reports(life, now)).collect()
     }
 
     pub(super) fn on_ask(
@@ -80,7 +80,7 @@ impl LockSpace {
         out: &mut dyn Outlet,
     ) {
         self.stamp = self.stamp.max(stamp);
-        let reports = self.reports();
+        let reports = self.reports(now);
         let Some(gate) = &self.gate else { return };
         let (mut port, stamp) = (Port { gate, now, out }, self.stamp);
         let mut left = reports.len() as u64;
@@ -243,6 +243,8 @@ fn shuts_out(other: &Report, wish: &Report) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use quorate_core::Span;
+
     use super::*;
     use crate::locks::words::{Fence, Owner};
     use crate::register::Epoch;
@@ -258,6 +260,7 @@ mod tests {
             mode,
             place: 0,
             fence,
+            since: Span(0),
             owner: Owner { session, text: "somebody".into() },
         }
     }

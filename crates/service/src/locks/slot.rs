@@ -17,6 +17,7 @@ use super::words::{
     Body, Event, Fence, Held, Inner, LockId, Loss, Mode, Owner, Patience, Refused, Report, Text,
     Wish, WishId,
 };
+use crate::lease::since;
 use crate::register::Epoch;
 
 /// So many users of one process get a lock in a row while others may be waiting elsewhere.
@@ -46,6 +47,8 @@ struct Waiting {
     wish: Wish,
     /// How young it is.
     stamp: u64,
+    /// When it came.
+    since: Time,
 }
 
 /// A wish that was granted.
@@ -57,6 +60,8 @@ struct Guard {
     mode: Mode,
     place: u32,
     fence: Fence,
+    /// When it was granted.
+    since: Time,
     /// It was taken by force, and is over then at the latest.
     forced: Option<Time>,
 }
@@ -179,24 +184,29 @@ impl Slot {
         self.waiting.iter().map(|waiting| waiting.wish.owner.session)
     }
 
-    /// Who holds it here and who waits for it, in a process with this life.
-    pub(super) fn reports(&self, life: Life) -> impl Iterator<Item = Report> {
-        let report = move |wish, stamp, mode, place, fence, owner: &Owner| Report {
+    /// Who holds it here and who waits for it, in a process with this life, at this time.
+    pub(super) fn reports(&self, life: Life, now: Time) -> impl Iterator<Item = Report> {
+        let held = self.guards.iter().map(move |guard| Report {
             life,
-            wish,
-            stamp,
+            wish: guard.id,
+            stamp: guard.stamp,
             lock: self.lock.clone(),
-            mode,
-            place,
-            fence,
-            owner: owner.clone(),
-        };
-        let held = self
-            .guards
-            .iter()
-            .map(move |it| report(it.id, it.stamp, it.mode, it.place, Some(it.fence), &it.owner));
-        let waiting = self.waiting.iter().map(move |Waiting { wish, stamp }| {
-            report(wish.id, *stamp, wish.mode, 0, None, &wish.owner)
+            mode: guard.mode,
+            place: guard.place,
+            fence: Some(guard.fence),
+            since: since(guard.since, now),
+            owner: guard.owner.clone(),
+        });
+        let waiting = self.waiting.iter().map(move |waiting| Report {
+            life,
+            wish: waiting.wish.id,
+            stamp: waiting.stamp,
+            lock: self.lock.clone(),
+            mode: waiting.wish.mode,
+            place: 0,
+            fence: None,
+            since: since(waiting.since, now),
+            owner: waiting.wish.owner.clone(),
         });
         held.chain(waiting)
     }
@@ -291,7 +301,7 @@ impl Slot {
         self.touched = true;
         let before = |other: &Waiting| !ordered || other.wish.priority >= wish.priority;
         let place = self.waiting.iter().rposition(before).map_or(0, |at| at + 1);
-        self.waiting.insert(place, Waiting { wish, stamp });
+        self.waiting.insert(place, Waiting { wish, stamp, since: port.now });
         self.pump(port);
         self.runs()
     }
@@ -326,7 +336,8 @@ impl Slot {
         let (place, fence) = instance.enter(Mode::Exclusive);
         (self.touched, self.burst) = (true, 1);
         let (owner, mode) = (Owner { session, text: text.clone() }, Mode::Exclusive);
-        self.guards.push(Guard { id, owner, stamp, mode, place, fence, forced: None });
+        let since = now;
+        self.guards.push(Guard { id, owner, stamp, mode, place, fence, since, forced: None });
         Some(fence)
     }
 
@@ -489,10 +500,11 @@ impl Slot {
 
     fn grant(&mut self, port: &mut Port<'_>) {
         let (Some(run), Some(until)) = (&mut self.run, port.gate.until) else { return };
-        let Some(Waiting { wish, stamp }) = self.waiting.pop_front() else { return };
+        let Some(Waiting { wish, stamp, .. }) = self.waiting.pop_front() else { return };
         let Wish { id, mode, owner, .. } = wish;
         let (place, fence) = run.instance.enter(mode);
-        self.guards.push(Guard { id, owner, stamp, mode, place, fence, forced: None });
+        let since = port.now;
+        self.guards.push(Guard { id, owner, stamp, mode, place, fence, since, forced: None });
         let lock = self.lock.clone();
         port.tell(Event::Granted { lock, wish: id, mode, place, fence, until });
     }

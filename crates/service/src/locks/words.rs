@@ -298,6 +298,8 @@ pub struct Report {
     pub place: u32,
     /// The fence, if it holds it.
     pub fence: Option<Fence>,
+    /// How long it has held it, or waited for it, by the clock of its process.
+    pub since: Span,
     /// Who it is.
     pub owner: Owner,
 }

@@ -291,11 +291,13 @@ fn everybody_says_who_holds_what_and_who_waits() {
     net.run();
     let waits = net.wish(2, "a", X);
     net.run();
+    net.tick(Span::units(3));
     net.on(0, |space, now, out| space.census(now, 5, out));
     net.run();
     let Some((0, Event::Census { number: 5, reports })) = net.told.last() else { panic!() };
     let told: Vec<_> = reports.iter().map(|it| (it.life.0, it.wish, it.fence.is_some())).collect();
     assert_eq!(told, [(11, holds, true), (12, waits, false)]);
+    assert!(reports.iter().all(|it| it.since == Span::units(3)), "{reports:?}");
 }
 
 /// Where locks have such a delay, what a lost member may have held is not granted for so long, also if
