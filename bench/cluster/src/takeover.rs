@@ -209,9 +209,10 @@ pub(crate) fn of_agents(victim: Victim, rounds: usize) -> Result<Times, String> 
         times.add(killed, &fleet.records(after));
         if victim == Victim::Agent {
             wrapped[place].kill();
+            // That of the killed one leads nowhere.
+            fs::remove_file(fleet.socket(place)).map_err(said)?;
             fleet.start_member(place)?;
             fleet.until_seated(3)?;
-            // The socket of the one before it may be there still.
             until(|| fs::metadata(fleet.socket(place)).is_ok())?;
         }
         wrapped[place] = Wrapped::start(&fleet, place).map_err(said)?;
