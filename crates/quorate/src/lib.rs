@@ -52,12 +52,12 @@
 extern crate std;
 
 #[cfg(feature = "member")]
-mod cluster;
+mod entry;
 #[cfg(feature = "member")]
 mod guard;
 
 #[cfg(feature = "member")]
-pub use cluster::{Asking, AskingAll, Cluster, Session, Watch};
+pub use entry::{Asking, AskingAll, Cluster, Session, Watch};
 #[cfg(feature = "member")]
 pub use guard::Guard;
 #[cfg(feature = "algorithms")]

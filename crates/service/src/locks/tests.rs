@@ -44,6 +44,5 @@ found! {
     a_late_release_that_is_honoured_is_found: "LateReleaseHonoured";
     a_fence_from_memory_is_found: "FenceFromMemory";
     closing_without_freezing_is_found: "CloseWithoutFreezing";
-    a_step_past_the_gate_is_found: "StepPastTheGate";
     a_forced_unlock_that_is_over_at_once_is_found: "ForcedIsOver";
 }
