@@ -22,7 +22,11 @@ use dev::{
 const SOON: Duration = Duration::from_secs(20);
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime")
 }
 
 async fn clients(dev: &Dev) -> (Cluster, Cluster) {

@@ -20,7 +20,11 @@ const HOLDER: &str = "QUORATE_TEST_HOLDER";
 const GATE: &str = "QUORATE_TEST_GATE";
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime")
 }
 
 fn cluster(dev: &Dev, place: usize) -> Cluster {

@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Works under a lock, and gives the work up if the lock is lost.
-pub async fn work(agents: Vec<String>) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn work(agents: Vec<String>) -> Result<(), Box<dyn Error>> {
     let cluster = Cluster::connect(agents).await?;
     let guard = cluster.lock("billing").owner("example").timeout(Duration::from_secs(10)).await?;
     println!("holds billing, fence {}, for {:?} at least", guard.fence(), guard.check()?);
