@@ -192,7 +192,7 @@ fn pain_16_a_take_over_is_not_a_whole_lease() {
     let lease = Duration::from_secs(6);
     let dev = Dev::start("6s");
     let holder = Holder::start(&dev, 0, true);
-    let other = cluster(&dev, 1);
+    let (one, other) = (cluster(&dev, 0), cluster(&dev, 1));
     runtime().block_on(async {
         let next = tokio::spawn(async move { other.lock("job").timeout(PATIENCE).await });
         dev.until_lock("it waits", |lock| !lock["waiting"][0].is_null());
@@ -202,7 +202,7 @@ fn pain_16_a_take_over_is_not_a_whole_lease() {
         let took = begun.elapsed();
         assert!(took < lease / 3, "{took:?}");
         // A hand-over that is meant waits for nothing at all.
-        let (begun, one) = (Instant::now(), cluster(&dev, 0));
+        let begun = Instant::now();
         let next = tokio::spawn(async move { one.lock("job").timeout(PATIENCE).await });
         dev.until_lock("it waits", |lock| !lock["waiting"][0].is_null());
         guard.release();
@@ -225,11 +225,12 @@ fn pain_17_who_came_first_is_served_first_and_the_dead_hold_up_nobody() {
     };
     let dead = Holder::start(&dev, 1, false);
     waiting(1);
+    let clients = [1, 2, 0, 1, 2].map(|place| cluster(&dev, place));
     runtime().block_on(async {
         let (told, mut order) = tokio::sync::mpsc::unbounded_channel();
         let mut tasks = Vec::new();
-        for (number, place) in [1, 2, 0, 1, 2].into_iter().enumerate() {
-            let (client, told) = (cluster(&dev, place), told.clone());
+        for (number, client) in clients.into_iter().enumerate() {
+            let told = told.clone();
             tasks.push(tokio::spawn(async move {
                 let guard = client.lock("job").timeout(PATIENCE).await.expect("its turn");
                 told.send(number).expect("it is heard");

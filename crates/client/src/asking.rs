@@ -174,9 +174,9 @@ async fn pursue(
     let came = loop {
         let at = inner.turn.load(Ordering::Relaxed) % count;
         let begun = Instant::now();
-        let outcome = match inner.session(at).await {
-            Ok(session) => try_at(&inner, session, &wish, until, &mut told).await,
-            Err(why) => Outcome::Refused(why),
+        let (outcome, listened) = match inner.session(at).await {
+            Ok(session) => (try_at(&inner, session, &wish, until, &mut told).await, true),
+            Err(why) => (Outcome::Refused(why), false),
         };
         let why = match outcome {
             Outcome::Granted(guard) => break Ok(guard),
@@ -184,7 +184,7 @@ async fn pursue(
             Outcome::Refused(why) => why,
         };
         // One that has listened for a while, and is gone now, is no reason to give up.
-        failed = if begun.elapsed() > PATIENCE / 10 { 1 } else { failed + 1 };
+        failed = if listened && begun.elapsed() > PATIENCE / 10 { 1 } else { failed + 1 };
         let late = until.is_some_and(|until| Instant::now() >= until);
         if !is_elsewhere(&why) || failed > count || late {
             break Err(if late && is_elsewhere(&why) { LockError::Timeout } else { why });
