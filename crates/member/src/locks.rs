@@ -359,8 +359,11 @@ impl Asking {
         }
         if let Some(permits) = self.permits {
             let (locks, space) = (self.locks(), self.lock.space.as_str());
-            if let Some(lacking) = locks.lacks(space, permits)? {
-                locks.define_blocking(space, &lacking)?;
+            if let Some(lacking) = locks.lacks(space, permits)?
+                && let Err(why) = locks.define_blocking(space, &lacking)
+                && locks.lacks(space, permits)?.is_some()
+            {
+                return Err(why);
             }
         }
         let (told, outcome) = mpsc::sync_channel(1);
@@ -426,8 +429,12 @@ impl Asking {
     async fn wait(self) -> Result<Guard, LockError> {
         if let Some(permits) = self.permits {
             let (locks, space) = (self.locks(), self.lock.space.as_str());
-            if let Some(lacking) = locks.lacks(space, permits)? {
-                locks.define(space, &lacking).await?;
+            if let Some(lacking) = locks.lacks(space, permits)?
+                && let Err(why) = locks.define(space, &lacking).await
+                // Somebody else may have been first, with as many places.
+                && locks.lacks(space, permits)?.is_some()
+            {
+                return Err(why);
             }
         }
         let (told, outcome) = oneshot::channel();

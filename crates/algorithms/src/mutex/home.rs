@@ -49,7 +49,7 @@
 //!
 //! ## In a few lines
 //! State at node i: `phase` of Idle, Waiting(next), Resting(t), Inside(t, next), where next is a node
-//! or nil. At the home H: `line` and `first`; at the beginning line = [p], first = 0, and node p is
+//! or nil. At the home H: `line` and `first`; at the beginning line = (p), first = 0, and node p is
 //! Resting(0), or Inside(0, nil) if it is booted so.
 //! ```text
 //! want:  Resting(t)      -> Inside(t, nil)
