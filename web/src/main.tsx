@@ -65,7 +65,7 @@ function Head({ view }: { view: string }) {
       <button type="button" class="find" onClick={() => (finder.value = true)} aria-label={t.nav.search}>
         <Icon name="search" size={16} />
         <span>{t.nav.searchShort}</span>
-        <kbd aria-hidden="true">Ctrl K</kbd>
+        <kbd aria-hidden="true" data-keys="Ctrl K" />
       </button>
       <IconButton icon="link" label={t.nav.share} onClick={share} />
       <IconButton icon={theme.value === "dark" ? "sun" : "moon"} label={t.nav.theme} onClick={turn} />

@@ -4,7 +4,7 @@
 use quorate_check::{self as check, Discards, Plan, Reduction, Start, Timers};
 use quorate_core::{Channels, NodeSet, Time, Timing};
 
-use crate::registry::{meta, traits};
+use crate::registry::{meta, server, traits};
 use crate::text::{choice, number};
 use crate::{
     BadInput, ChannelSpec, DETECTION, DISCARDS, MediumSpec, Numbers, STARTS, Spec, TIMERS, read,
@@ -79,11 +79,13 @@ impl Spec {
         Ok((spec, plan))
     }
 
-    /// As many nodes as lists of ids or links name, if nothing is said.
+    /// As many nodes as lists of ids or links name, if nothing is said; and one that is there for the
+    /// others, which nobody counts.
     fn counted_in(&mut self, words: &[Word]) {
         if !words.iter().any(|(name, _)| name == "nodes") {
             self.nodes = self.counted().unwrap_or(self.nodes);
         }
+        self.nodes = self.nodes.saturating_add(usize::from(server(&self.algorithm).is_some()));
     }
 
     /// Takes over one word.
