@@ -13,7 +13,7 @@ use quorate_core::{
 
 use crate::lease::silence;
 use crate::locks::{
-    self, Frame, Gate, Kind, Limits, LockId, LockSpace, Outlet, Revoke, Wish, WishId,
+    self, Frame, Gate, Kind, Limits, LockId, LockSpace, Outlet, ROLES, Revoke, Wish, WishId,
 };
 use crate::register::{Ground, Register};
 use crate::seat::{self, Party, Seat};
@@ -80,6 +80,12 @@ pub enum Command {
     Revoke(u64, LockId, Revoke),
     /// Somebody asks who holds what and who waits for what, under a number.
     Census(u64),
+    /// Users want to know who holds a lock, or do no more.
+    Observe(LockId, bool),
+    /// The user of a guard gives it up for the process with this life.
+    HandOver(LockId, WishId, Life),
+    /// Somebody asks whoever holds a lock to give it up, for the process with this life if one is named.
+    AskFor(LockId, Option<Life>),
 }
 
 /// What a process is told by its seat and by its locks.
@@ -97,17 +103,19 @@ impl Service {
     pub fn boot(config: &Config, waking: &Waking<'_, Self>) -> Self {
         let &Waking { me, life, kept } = waking;
         let party = Party::boot(&config.seat, Waking { me, life, kept });
-        let mut locks = LockSpace::new(config.limits);
+        let mut service = Self::of(party, config.limits);
         for (space, kind) in &config.spaces {
-            locks.define(Time::ZERO, space, kind.clone(), &mut Nowhere);
+            service.locks.define(Time::ZERO, space, kind.clone(), &mut Nowhere);
         }
-        Self { party, locks, life: None, wakes: None }
+        service
     }
 
-    /// A process with this seat and no locks yet.
+    /// A process with this seat and no locks yet. What roles are like is known from the start.
     #[must_use]
-    pub const fn of(party: Party, limits: Limits) -> Self {
-        Self { party, locks: LockSpace::new(limits), life: None, wakes: None }
+    pub fn of(party: Party, limits: Limits) -> Self {
+        let mut locks = LockSpace::new(limits);
+        locks.define(Time::ZERO, ROLES, Kind::of_roles(), &mut Nowhere);
+        Self { party, locks, life: None, wakes: None }
     }
 
     /// Its seat; the register's node has none.
@@ -275,6 +283,22 @@ impl Protocol for Service {
                 self.wake(cx);
             }
             Command::Census(number) => self.locks.census(now, number, &mut Through(cx)),
+            Command::Observe(lock, on) => {
+                self.locks.look_at_the_clock(now, &mut Through(cx));
+                if self.locks.observe(now, &lock, on, &mut Through(cx)).is_err() {
+                    cx.trace("refused", &[]);
+                }
+            }
+            Command::HandOver(lock, wish, to) => {
+                self.locks.look_at_the_clock(now, &mut Through(cx));
+                self.locks.hand_over(now, &lock, (wish, to), &mut Through(cx));
+            }
+            Command::AskFor(lock, to) => {
+                self.locks.look_at_the_clock(now, &mut Through(cx));
+                if !self.locks.ask_for(now, &lock, to, &mut Through(cx)) {
+                    cx.trace("refused", &[]);
+                }
+            }
         }
         Ok(())
     }
