@@ -18,6 +18,7 @@ use quorate_transport::{Direct, Lane, Remote};
 use tokio::sync::watch;
 
 use crate::lease::Lease;
+use crate::roles::{Observers, Seen};
 use crate::runtime::Command;
 use crate::words::Frame;
 
@@ -61,6 +62,10 @@ pub(crate) struct Heart {
     mourners: BTreeMap<WishId, Mourner>,
     /// Who wants to know when its guard is asked for back.
     yielders: BTreeMap<WishId, Box<dyn FnOnce() + Send>>,
+    /// Guards that were asked for back and not given back yet, and for which priority.
+    asked: BTreeMap<WishId, Option<i32>>,
+    /// Who observes roles.
+    pub(crate) observers: Observers,
     /// Questions to all about locks, by their numbers.
     questions: BTreeMap<u64, Question>,
     /// Guards that were lost and not given back yet, and why.
@@ -136,6 +141,8 @@ impl Heart {
             waiters: BTreeMap::new(),
             mourners: BTreeMap::new(),
             yielders: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            observers: Observers::default(),
             questions: BTreeMap::new(),
             lost: BTreeMap::new(),
             sessions: BTreeMap::new(),
@@ -196,10 +203,19 @@ impl Heart {
         self.waiters.remove(&id);
         self.mourners.remove(&id);
         self.yielders.remove(&id);
+        self.asked.remove(&id);
         self.lost.remove(&id);
-        let command = service::Command::Release(lock.clone(), id);
-        // What is not there any more is no fault.
+        self.order(now, service::Command::Release(lock.clone(), id));
+    }
+
+    /// A user has something done about locks. What is not there any more is no fault.
+    pub(crate) fn order(&mut self, now: Time, command: service::Command) {
         let _ = self.node.command(now, &mut self.dice, command);
+    }
+
+    /// Was a guard asked for back? For which priority?
+    pub(crate) fn asked_back(&self, id: WishId) -> Option<Option<i32>> {
+        self.asked.get(&id).copied()
     }
 
     /// Why a guard is lost, if it is for a reason of its own.
@@ -232,8 +248,15 @@ impl Heart {
                     calls.push(Box::new(move || told(why)));
                 }
             }
-            Event::Yield { wish, .. } => {
+            Event::Yield { wish, better, .. } => {
+                // What somebody has asked for stays asked for, whoever stands.
+                let asked = self.asked.entry(wish).or_insert(better);
+                *asked = better.filter(|_| asked.is_some());
                 calls.extend(self.yielders.remove(&wish));
+            }
+            Event::Observed { lock, word } => {
+                let seen = Seen::of(word, self.seat());
+                self.observers.told(&lock, seen);
             }
             Event::Revoked { number, held } => {
                 if let Some(Question::Revoke(told)) = self.questions.remove(&number) {

@@ -21,6 +21,7 @@ mod place;
 mod process;
 mod profile;
 mod report;
+mod roles;
 mod runtime;
 mod status;
 mod words;
@@ -38,7 +39,8 @@ pub use config::{Config, Engine, Seed};
 pub use locks::{Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
 pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
-pub use quorate_service::locks::Fence;
+pub use quorate_service::locks::{Fence, ROLES};
+pub use roles::{Asked, Campaign, Leader, Leadership, Observer, Seen};
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 
 use bridge::Bridge;
@@ -160,6 +162,28 @@ impl Member {
     /// Asks for a lock. Await what is returned, or call [`blocking`](Asking::blocking).
     pub fn lock(&self, name: &str) -> Asking {
         self.locks().lock(name)
+    }
+
+    /// Stands for a role. Await what is returned, or call [`blocking`](Campaign::blocking).
+    pub fn campaign(&self, role: &str) -> Campaign {
+        Campaign::of(self.locks().lock(role))
+    }
+
+    /// Observes who leads in a role.
+    ///
+    /// # Errors
+    /// If the name is too long, or this process has not come to a cluster yet.
+    pub fn observe(&self, role: &str) -> Result<Observer, LockError> {
+        Observer::begin(&self.shared, role)
+    }
+
+    /// Asks whoever leads in a role to give it up; for the member of this name, if it stands and one is
+    /// named.
+    ///
+    /// # Errors
+    /// If this process is no member, or the other one is none.
+    pub fn ask_to_yield(&self, role: &str, to: Option<&str>) -> Result<(), LockError> {
+        roles::ask_to_yield(&self.shared, role, to)
     }
 
     /// Where it listens.

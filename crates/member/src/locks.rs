@@ -10,7 +10,7 @@ use std::time::Duration;
 use quorate_core::{Span, Time};
 use quorate_service::lease::usable;
 use quorate_service::locks::{
-    Fence, LockId, Loss, Mode, Owner, Patience, Refused, Revoke, Waits, Wish, WishId,
+    Fence, LockId, Loss, Mode, Owner, Patience, Refused, Revoke, Value, Waits, Wish, WishId,
 };
 use quorate_service::service;
 use tokio::sync::oneshot;
@@ -140,6 +140,8 @@ impl Locks {
             session: None,
             patience: Patience::Wait,
             within: None,
+            priority: 0,
+            value: Value::default(),
         }
     }
 }
@@ -240,6 +242,8 @@ pub struct Asking {
     session: Option<u64>,
     patience: Patience,
     within: Option<Duration>,
+    pub(crate) priority: i32,
+    pub(crate) value: Value,
 }
 
 impl Asking {
@@ -287,12 +291,12 @@ impl Asking {
 
     /// Puts the wish. What came of it, or the wish that is waited for.
     fn put(self, waiter: impl FnOnce() -> Waiter) -> Result<Placed, LockError> {
-        let Self { shared, lock, mode, owner, session, patience, within } = self;
+        let Self { shared, lock, mode, owner, session, patience, within, priority, value } = self;
         let (wanted, text) = (lock.clone(), owner);
         let wish = move |id: WishId| {
             let session = session.unwrap_or(u64::MAX - id.0);
             let owner = Owner { session, text: text.into() };
-            Wish { id, mode, owner, priority: 0, patience }
+            Wish { id, mode, owner, priority, patience, value }
         };
         let put = shared.step(|heart, now, calls| heart.wish(now, &wanted, wish, waiter, calls));
         let (id, outcome) = put.ok_or(LockError::NotPrimary)?;
@@ -395,9 +399,9 @@ impl IntoFuture for Asking {
 #[derive(Debug)]
 #[must_use = "the lock is given back when the guard is dropped"]
 pub struct Guard {
-    shared: Arc<Shared>,
-    lock: LockId,
-    id: WishId,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) lock: LockId,
+    pub(crate) id: WishId,
     fence: Fence,
     lease: Arc<Lease>,
 }

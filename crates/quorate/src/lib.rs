@@ -7,7 +7,7 @@
 //!
 //! | what | feature | what for |
 //! |---|---|---|
-//! | [`Cluster`], [`Guard`] | `member`, on by default | be a member of a cluster, and take locks |
+//! | [`Cluster`], [`Guard`], [`Leadership`] | `member`, on by default | be a member of a cluster, take locks, lead |
 //! | [`core`] | always | the contract: protocols, contexts, monitors, traces |
 //! | `algorithms` | `algorithms` | the algorithms, one file each |
 //! | `cluster` | `cluster` | run one over TCP, inside a Tokio runtime |
@@ -39,8 +39,8 @@ pub use quorate_cluster as cluster;
 pub use quorate_core as core;
 #[cfg(feature = "member")]
 pub use quorate_member::{
-    Back, Config, Engine, Fence, Guard, LockError, Locks, Lost, Member as Cluster, Profile, Seed,
-    Standing, StartError, Status, Timers,
+    Asked, Back, Campaign, Config, Engine, Fence, Guard, Leader, Leadership, LockError, Locks,
+    Lost, Member as Cluster, Observer, Profile, Seed, Seen, Standing, StartError, Status, Timers,
 };
 #[cfg(feature = "sim")]
 pub use quorate_sim as sim;

@@ -2,4 +2,5 @@
 
 mod locks;
 mod plan;
+mod roles;
 mod seats;
