@@ -5,10 +5,12 @@ use clap::{Args, Subcommand};
 use crate::ca::CaTask;
 use crate::client::Where;
 use crate::dev::DevOptions;
+use crate::elect::ElectOptions;
 use crate::lock::LockOptions;
+use crate::observe::{ObserveOptions, ResignOptions};
 use crate::options::AgentOptions;
 use crate::show::View;
-use crate::{Failure, dev, lock, serve, show};
+use crate::{Failure, dev, elect, lock, observe, serve, show};
 
 /// What to do with a cluster.
 #[derive(Subcommand, Clone, Debug)]
@@ -22,6 +24,17 @@ pub enum Task {
     /// Run a command while a lock is held
     #[command(after_help = LOCK_EXAMPLES)]
     Lock(LockArguments),
+    /// Run a command while this process leads in a role
+    #[command(after_help = ELECT_EXAMPLES)]
+    Elect(ElectArguments),
+    /// Who leads in a role, and every change of it
+    #[command(after_help = OBSERVE_EXAMPLES)]
+    Observe(ObserveArguments),
+    /// Who leads in which role, and who stands for it
+    Roles(LocksArguments),
+    /// Ask whoever leads in a role to give it up
+    #[command(after_help = RESIGN_EXAMPLES)]
+    Resign(ResignArguments),
     /// What a command is before it begins
     #[command(hide = true)]
     LockChild(ChildArguments),
@@ -53,6 +66,43 @@ const LOCK_EXAMPLES: &str = "Examples:
 
 The command finds QUORATE_FENCE in its environment: give it to what it writes to. Its exit code is
 passed on; 76 if the lock was lost, and the command ended for that reason.";
+
+const ELECT_EXAMPLES: &str = "Examples:
+  quorate elect web -- ./serve.sh                      one leader, everywhere
+  quorate elect web --priority 5 --value 10.0.0.1:80 --yield -- ./serve.sh
+
+The command finds QUORATE_TERM in its environment, which grows from leader to leader: it is the
+fence, too. Its exit code is passed on; 75 if it did not come to lead in time; 76 if the role was
+lost or given up, and the command ended for that reason.";
+
+const OBSERVE_EXAMPLES: &str = "Examples:
+  quorate observe web                  term, member and value of each leader
+  quorate observe web --json | jq -r .leader.value";
+
+const RESIGN_EXAMPLES: &str = "Examples:
+  quorate resign web                   the best of those who stand is next
+  quorate resign web --to b            a candidate at the member b is, if there is one";
+
+/// What a command is run as the leader of.
+#[derive(Args, Clone, Debug)]
+pub struct ElectArguments {
+    #[command(flatten)]
+    options: ElectOptions,
+}
+
+/// What is observed.
+#[derive(Args, Clone, Debug)]
+pub struct ObserveArguments {
+    #[command(flatten)]
+    options: ObserveOptions,
+}
+
+/// Which role is to be given up.
+#[derive(Args, Clone, Debug)]
+pub struct ResignArguments {
+    #[command(flatten)]
+    options: ResignOptions,
+}
 
 /// What a command is run under.
 #[derive(Args, Clone, Debug)]
@@ -124,6 +174,15 @@ pub struct ShowArguments {
 pub fn run(task: Task) -> Result<u8, Failure> {
     let done = match task {
         Task::Lock(LockArguments { options }) => return lock::lock(&options),
+        Task::Elect(ElectArguments { options }) => return elect::elect(&options),
+        Task::Observe(ObserveArguments { options }) => {
+            asking()?.block_on(observe::observe(&options))
+        }
+        Task::Roles(LocksArguments { at, json }) => {
+            let socket = at.find()?;
+            asking()?.block_on(observe::roles(&socket, json))
+        }
+        Task::Resign(ResignArguments { options }) => asking()?.block_on(observe::resign(&options)),
         Task::Dev(DevArguments { options }) => dev::dev(&options),
         Task::Agent(arguments) => serve::agent(arguments.options),
         Task::LockChild(ChildArguments { command }) => return lock::become_command(&command),

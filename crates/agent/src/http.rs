@@ -13,7 +13,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post, put};
 use futures_core::Stream;
-use quorate_member::{Back, LockError, Member, Party, Standing, Status};
+use quorate_member::{Back, LockError, Member, Party, ROLES, Standing, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_stream::StreamExt as _;
@@ -24,6 +24,7 @@ use crate::sessions::{SessionError, Sessions, Wanted};
 
 /// What can be asked of an agent.
 pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
+    let roles = crate::roles::router(Arc::clone(&member), Arc::clone(&sessions));
     let sessions = Router::new()
         .route("/v1/sessions", post(open))
         .route("/v1/sessions/{session}", post(ping).delete(end))
@@ -39,8 +40,9 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/openapi.json", get(openapi))
         .route("/livez", get(|| async { "alive\n" }))
         .route("/readyz", get(ready))
-        .with_state(member)
+        .with_state(Arc::clone(&member))
         .merge(sessions)
+        .merge(roles)
 }
 
 async fn status(State(member): State<Arc<Member>>) -> Json<Status> {
@@ -95,7 +97,10 @@ struct Lock {
 async fn locks(State(member): State<Arc<Member>>) -> Result<Json<Vec<Lock>>, SessionError> {
     let parties = member.locks().census(CENSUS).await?;
     let mut locks: BTreeMap<String, Lock> = BTreeMap::new();
-    for Party { name, member, owner, mode, fence, .. } in parties {
+    for Party { space, name, member, owner, mode, fence } in parties {
+        if space == ROLES {
+            continue;
+        }
         let lock = locks.entry(name.clone()).or_insert_with(|| Lock { name, ..Lock::default() });
         match fence {
             Some(fence) => {
@@ -152,7 +157,7 @@ impl IntoResponse for SessionError {
                 (StatusCode::BAD_REQUEST, "ttl", sentence)
             }
             Self::NotHeld => {
-                (StatusCode::CONFLICT, "not held", "the session does not hold that lock".to_owned())
+                (StatusCode::CONFLICT, "not held", "the session does not hold that".to_owned())
             }
             Self::Process(why) => (StatusCode::BAD_REQUEST, "process", why),
             Self::Lock(error) => {

@@ -5,13 +5,16 @@
 //! for eleven tenths of its time: a closed connection says nothing. Who is silent may still act on what
 //! it was told last, and stops by itself before that.
 
+mod roles;
+
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate_member::{Guard, LockError, Member};
+use quorate_member::{Guard, Leadership, LockError, Member};
+pub(crate) use roles::Standing;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
@@ -70,6 +73,8 @@ struct Inner {
     /// Its client was answered last then.
     answered: Instant,
     guards: BTreeMap<String, Arc<Guard>>,
+    /// Where it leads.
+    roles: BTreeMap<String, Arc<Leadership>>,
     /// Processes that it started under its locks.
     children: Vec<Pid>,
     ended: bool,
@@ -127,6 +132,7 @@ impl Sessions {
         let inner = Inner {
             answered: Instant::now(),
             guards: BTreeMap::new(),
+            roles: BTreeMap::new(),
             children: Vec::new(),
             ended: false,
         };
@@ -258,16 +264,18 @@ impl Sessions {
 
     /// What it held is given back when those that it started are gone.
     async fn close(self: Arc<Self>, id: u64, session: &Session, why: &str) {
-        let (children, guards) = {
+        let (children, guards, roles) = {
             let mut inner = session.inner();
             inner.ended = true;
-            (std::mem::take(&mut inner.children), std::mem::take(&mut inner.guards))
+            let roles = std::mem::take(&mut inner.roles);
+            (std::mem::take(&mut inner.children), std::mem::take(&mut inner.guards), roles)
         };
         session.news.notify_waiters();
         self.table().remove(&id);
         info!(
             session = id,
             locks = guards.len(),
+            roles = roles.len(),
             children = children.len(),
             why,
             "a session is over"
@@ -275,7 +283,7 @@ impl Sessions {
         for child in children {
             end_process(child).await;
         }
-        drop(guards);
+        drop((guards, roles));
         sleep(UNHOST).await;
         if self.table().is_empty() {
             self.member.host(false).await;

@@ -48,13 +48,13 @@ fn print(status: &Status, view: View, json: bool, again: bool) {
     anstream::println!("{text}{gap}");
 }
 
-fn to_json(value: &impl serde::Serialize, line: bool) -> String {
+pub(crate) fn to_json(value: &impl serde::Serialize, line: bool) -> String {
     let text =
         if line { serde_json::to_string(value) } else { serde_json::to_string_pretty(value) };
     text.unwrap_or_default()
 }
 
-fn table(head: &[&str]) -> Table {
+pub(crate) fn table(head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);
@@ -62,9 +62,18 @@ fn table(head: &[&str]) -> Table {
     table
 }
 
-fn lines(table: &Table) -> String {
+pub(crate) fn lines(table: &Table) -> String {
     let text = table.to_string();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// A name as a part of an address: whatever means something there is written as its number.
+pub(crate) fn escaped(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let escaped = |byte| {
+        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    name.bytes().map(escaped).collect()
 }
 
 fn members(status: &Status) -> String {
