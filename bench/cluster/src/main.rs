@@ -5,6 +5,7 @@
 mod changes;
 mod fleet;
 mod idle;
+mod leaders;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,9 @@ enum Task {
         #[arg(long, default_value_t = 10)]
         idle: u64,
     },
+    /// Be a member that stands for a role, and say when it leads
+    #[command(hide = true)]
+    Lead(leaders::Candidate),
     #[command(flatten)]
     Agent(quorate_agent::Task),
 }
@@ -34,6 +38,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Cluster { rounds, idle } => cluster(rounds, idle),
+        Task::Lead(candidate) => candidate.lead(),
         Task::Agent(task) => match quorate_agent::run(task) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure.sentence),
@@ -50,5 +55,6 @@ fn main() -> ExitCode {
 
 fn cluster(rounds: usize, idle: u64) -> Result<(), String> {
     changes::measure(rounds)?;
+    leaders::measure(rounds)?;
     idle::measure(idle)
 }
