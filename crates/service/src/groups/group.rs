@@ -60,6 +60,8 @@ pub(super) struct Group {
     pub(super) stays: bool,
     /// Is it in none any more?
     over: bool,
+    /// In which view of the cluster it has asked to be let out.
+    pub(super) asked: Option<Epoch>,
     /// The view that it is in.
     pub(super) stream: Option<Stream>,
     /// The view that follows, once it is known.
@@ -113,6 +115,7 @@ impl Group {
             stateful,
             stays: true,
             over: false,
+            asked: None,
             stream: None,
             closing: None,
             promised: None,
@@ -179,17 +182,15 @@ impl Group {
 
     /// Is there anything to be said?
     pub(super) fn is_due(&self, limits: &Limits) -> bool {
-        let open = self.stream.as_ref().filter(|_| self.closing.is_none());
+        let open = self.stream.as_ref().filter(|stream| !stream.sealed);
         open.is_some_and(|it| !self.outbox.is_empty() || it.has_untold() || it.owes_acks(limits))
     }
 
     /// Says what is to be said in this view.
     pub(super) fn flush(&mut self, port: &mut Port<'_>) {
-        if self.closing.is_some() && !flaw!(SendAfterTheMark) {
-            return;
-        }
         loop {
-            let Some(stream) = &mut self.stream else { return };
+            let open = |stream: &&mut Stream| !stream.sealed || flaw!(SendAfterTheMark);
+            let Some(stream) = self.stream.as_mut().filter(open) else { return };
             let pack = self.outbox.pop();
             let more = pack.is_some();
             let unit = pack.map(|pack| {
@@ -265,9 +266,8 @@ impl Group {
         let Some(rank) = stream.rank_of(by).filter(|_| !late) else {
             return port.out.trace("stale", &[("by", by.0)]);
         };
-        let place = closing.is_none();
         if let Some(unit) = unit
-            && !stream.receive(rank, unit, place)
+            && !stream.receive(rank, unit)
         {
             port.out.trace("unsound", &[("by", by.0)]);
         }
@@ -339,6 +339,7 @@ impl Group {
                 let body = Body::Turn { view: stream.view, unit: None, placed, acks: None };
                 port.send(&*members, &self.name, body);
             }
+            stream.sealed = true;
             let (view, next) = (stream.view, change.next);
             if !flaw!(TakeItAlong) {
                 let gone: Vec<usize> = (0..stream.members.len())
@@ -382,7 +383,7 @@ impl Group {
                 if Some(of_view) == view =>
             {
                 // Others may have found it, too.
-                let _ = stream.receive(of as usize, unit, false);
+                let _ = stream.receive(of as usize, unit);
             }
             (Body::Log { view: of_view, base, placed, .. }, Some(stream))
                 if Some(of_view) == view =>
@@ -402,10 +403,17 @@ impl Group {
     }
 
     /// Says DONE if all have said MARK, and begins the next view if all have said DONE.
-    fn conclude(&mut self, port: &mut Port<'_>) {
+    pub(super) fn conclude(&mut self, port: &mut Port<'_>) {
         let me = port.me;
         let Some(closing) = &mut self.closing else { return };
         let goes_on = self.stream.is_some() && closing.party.contains(&me);
+        // A state that is given by who leaves is given to the end.
+        let comes = |life: Life| closing.members.iter().any(|fellow| fellow.life == life);
+        let goes_on = goes_on
+            && match self.possession {
+                Possession::Awaits(Some(donor)) => !comes(me) || comes(donor),
+                _ => comes(me) || self.giving.is_empty(),
+            };
         let marked = |life: &Life| *life == me || closing.marks.contains(life);
         if goes_on && !closing.dones.contains_key(&me) && closing.party.iter().all(marked) {
             closing.dones.insert(me, self.possession);
@@ -468,7 +476,7 @@ impl Group {
     /// Who is waited for in a change that is under way, since when.
     pub(super) fn owing(&self, me: Life) -> Option<(Time, Vec<Life>)> {
         let closing = self.closing.as_ref()?;
-        let owes = |life: &&Life| **life != me && !closing.dones.contains_key(*life);
+        let owes = |life: &&Life| **life != me && !closing.marks.contains(*life);
         Some((closing.since, closing.party.iter().filter(owes).copied().collect()))
     }
 

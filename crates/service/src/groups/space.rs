@@ -8,7 +8,7 @@ use quorate_core::{Life, NodeId, Span, Time};
 
 use super::group::{Closing, Group, Port};
 use super::words::{
-    Body, Command, Entry, Event, Fellow, Frame, Limits, Outlet, Refused, ViewId,
+    Body, Command, Entry, Event, Fellow, Frame, Limits, Outlet, Possession, Refused, ViewId,
 };
 use crate::lease::since;
 use crate::locks::{Gate, Text};
@@ -171,8 +171,9 @@ impl Groups {
         group: &Text,
         out: &mut dyn Outlet,
     ) -> Result<(), Refused> {
+        let asked = self.epoch();
         let known = self.groups.get_mut(group).filter(|it| it.stays).ok_or(Refused::NotIn)?;
-        known.stays = false;
+        (known.stays, known.asked) = (false, asked);
         if self.seating.is_none() {
             self.groups.remove(group);
             out.tell(Event::Left(group.clone()));
@@ -216,8 +217,9 @@ impl Groups {
         for (name, group) in &mut self.groups {
             group.begin_epoch(gate.epoch);
             let (view, promised) = (group.view(), group.promised(me));
-            let Group { stateful, stays, .. } = *group;
-            entries.push(Entry { group: name.clone(), stateful, view, promised, stays });
+            let Group { stateful, stays, possession, .. } = *group;
+            let (group, has) = (name.clone(), possession == Possession::Has);
+            entries.push(Entry { group, stateful, view, promised, stays, has });
         }
         self.note(me, &entries);
         let (others, all) = (self.owing.iter().copied().collect::<Vec<_>>(), Text::from(""));
@@ -294,36 +296,53 @@ impl Groups {
             };
             let party: Vec<Life> =
                 entries.iter().filter(|(_, it)| goes_on(it)).map(|(life, _)| *life).collect();
-            let stays = |entry: &Entry| entry.stays && (entry.view.is_none() || goes_on(entry));
-            let members: Vec<Fellow> = entries
+            // Who alone has the state leaves when others have been given it.
+            let kept = entries.values().any(|it| it.stays && goes_on(it) && it.has);
+            let stays = |entry: &Entry| match entry.view {
+                None => entry.stays,
+                Some(_) => goes_on(entry) && (entry.stays || (entry.has && !kept)),
+            };
+            let mut members: Vec<Fellow> = entries
                 .iter()
                 .filter(|(_, entry)| stays(entry))
                 .map(|(life, entry)| Fellow { life: *life, stateful: entry.stateful })
                 .collect();
+            if !entries.values().any(|entry| entry.stays) {
+                members.clear();
+            }
             if lives.first() == Some(&me) && !members.is_empty() {
                 self.rolls.insert(name.clone(), Roll { members: members.clone(), number: 0 });
             }
             let Some(mine) = entries.get(&me) else { continue };
             if mine.view.is_some() && mine.view != top {
-                let caught_up = self.on(now, &name, out, |group, port| group.catch_up(port));
-                if caught_up != Some(true) {
-                    self.groups.remove(&name);
+                self.on(now, &name, out, |group, port| group.catch_up(port));
+                self.sweep(now, &name, out);
+            }
+            if mine.view.is_some() && !goes_on(mine) {
+                // It wanted to leave, and all others have, or begun anew.
+                if self.groups.remove(&name).is_some() {
                     out.tell(Event::Out(name));
-                    continue;
                 }
+                continue;
             }
             if members.iter().any(|fellow| fellow.life == me) || party.contains(&me) {
                 let change = Closing::new(next, members, party, now);
                 self.on(now, &name, out, |group, port| group.change(port, change));
             }
-            self.sweep(&name);
+            self.sweep(now, &name, out);
         }
     }
 
-    /// Forgets a group that this process is in no more.
-    fn sweep(&mut self, name: &Text) {
-        if self.groups.get(name).is_some_and(Group::is_over) {
+    /// Forgets a group that this process is in no more. Who was kept for its state asks again to leave.
+    fn sweep(&mut self, now: Time, name: &Text, out: &mut dyn Outlet) {
+        let Some(group) = self.groups.get_mut(name) else { return };
+        let epoch = self.seating.as_ref().map(|seating| seating.epoch);
+        let kept = !group.stays && group.view().map(|view| view.epoch) == epoch;
+        if group.is_over() {
             self.groups.remove(name);
+        } else if kept && group.asked != epoch {
+            group.asked = epoch;
+            self.ask_the_senior(now, name, Body::Leave, out);
         }
     }
 
@@ -376,7 +395,7 @@ impl Groups {
         if to.contains(&seating.me) {
             let change = Closing::new(next, members, party, now);
             self.on(now, group, out, |group, port| group.change(port, change));
-            self.sweep(group);
+            self.sweep(now, group, out);
         }
     }
 
@@ -423,7 +442,7 @@ impl Groups {
                     }
                 });
                 match known {
-                    Some(()) => self.sweep(&group),
+                    Some(()) => self.sweep(now, &group, out),
                     None => out.trace("no such group", &[("by", by.0)]),
                 }
             }

@@ -61,8 +61,10 @@ impl Group {
                 gives = true;
             }
         }
-        let Possession::Awaits(from) = self.possession else { return (fresh, false, gives) };
-        if from.is_some_and(|from| has(&from)) && self.awaiting.is_some() {
+        // What counts is what all were told, also if the state has come since.
+        let said = dones.get(&me).copied().unwrap_or(self.possession);
+        let Possession::Awaits(from) = said else { return (fresh, false, gives) };
+        if from.is_some_and(|from| has(&from)) {
             return (false, false, gives);
         }
         match donor {
@@ -142,6 +144,7 @@ impl Group {
             self.awaiting = None;
             self.possession = Possession::Has;
             port.out.tell(Event::State { group: self.name.clone(), at, bytes });
+            self.conclude(port);
         }
     }
 
@@ -152,6 +155,7 @@ impl Group {
         let total = self.giving[place].bytes.as_ref().map_or(0, |bytes| bytes.0.len());
         if offset >= total as u64 {
             self.giving.remove(place);
+            self.conclude(port);
         } else {
             self.send_state(port, place, usize::try_from(offset).unwrap_or(usize::MAX / 2));
         }

@@ -17,6 +17,8 @@ pub(super) struct Stream {
     pub(super) members: Arc<[Life]>,
     /// The own rank.
     pub(super) me: usize,
+    /// Has this one said that it sends nothing more?
+    pub(super) sealed: bool,
     senders: Vec<Sender>,
     /// Ranges in the order of the sequencer, without those that are forgotten.
     log: VecDeque<Placed>,
@@ -77,6 +79,7 @@ impl Stream {
             view,
             members,
             me,
+            sealed: false,
             senders: vec![Sender::default(); count],
             log: VecDeque::new(),
             log_base: 0,
@@ -124,12 +127,12 @@ impl Stream {
         self.under_way.push_back((number, cost));
         self.under_way_bytes += cost;
         self.senders[self.me].units.push_back(Arc::clone(&unit));
-        self.get_ready(true);
+        self.get_ready();
         unit
     }
 
     /// A unit has come. False if it is none, or does not follow what came before.
-    pub(super) fn receive(&mut self, rank: usize, unit: Arc<Unit>, place: bool) -> bool {
+    pub(super) fn receive(&mut self, rank: usize, unit: Arc<Unit>) -> bool {
         let Some(sender) = self.senders.get_mut(rank) else { return false };
         if !unit.is_sound(self.members.len()) || unit.number != sender.received() + 1 {
             return false;
@@ -140,12 +143,12 @@ impl Stream {
             self.acks[rank].ready[rank] = unit.number;
         }
         sender.units.push_back(unit);
-        self.get_ready(place);
+        self.get_ready();
         true
     }
 
     /// Notes which units are there with everything that they come after; a sequencer gives them places.
-    fn get_ready(&mut self, place: bool) {
+    fn get_ready(&mut self) {
         let mut moved = true;
         while moved {
             moved = false;
@@ -157,7 +160,7 @@ impl Stream {
                     let (number, order) = (unit.number, unit.order);
                     self.acks[self.me].ready[rank] = number;
                     moved = true;
-                    if order.is_placed() && place && self.is_sequencer() {
+                    if order.is_placed() && self.is_sequencer() && !self.sealed {
                         self.place(rank, number);
                     }
                     // Who gives places says with each that it has the unit.

@@ -264,6 +264,8 @@ pub struct Entry {
     pub promised: Option<ViewId>,
     /// Does it want to be in the next one?
     pub stays: bool,
+    /// Has it the state?
+    pub has: bool,
 }
 
 /// A range: units of the sender of this rank, up to this number, come next.

@@ -52,8 +52,8 @@ struct Sent {
     group: Text,
     from: NodeId,
     order: Order,
-    /// The view that its sender was in, and what it had delivered in it.
-    after: Option<(ViewId, BTreeSet<u64>)>,
+    /// The view that its sender was in, and the units that it had delivered in it.
+    after: Option<(ViewId, BTreeMap<Life, u64>)>,
 }
 
 /// How often something happened.
@@ -203,9 +203,9 @@ impl Judge {
                 if let (Some((_, after)), true) =
                     (sent.after.as_ref().filter(|(in_view, _)| *in_view == view), order > Order::Fifo)
                 {
-                    let missing = after.iter().find(|id| told.is_none_or(|it| !it.all.contains(id)));
-                    if let Some(missing) = missing {
-                        texts.push(format!("V6: {at} delivers {id:x} before {missing:x}"));
+                    let has = |life| told.and_then(|told| told.units.get(life)).copied();
+                    if let Some(missing) = after.iter().find(|(life, count)| has(life) < Some(**count)) {
+                        texts.push(format!("V6: {at} delivers {id:x} before {missing:?}"));
                     }
                 }
             }
@@ -262,7 +262,7 @@ impl Observer<Command, Event> for Judge {
                 let after = view.map(|view| {
                     let known = self.views.get(&(group.clone(), view));
                     let told = known.and_then(|known| known.told.get(&at));
-                    (view, told.map(|told| told.all.clone()).unwrap_or_default())
+                    (view, told.map(|told| told.units.clone()).unwrap_or_default())
                 });
                 let sent = Sent { group: group.clone(), from: at, order: *order, after };
                 self.sent.insert(*id, sent);
