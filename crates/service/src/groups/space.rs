@@ -165,12 +165,7 @@ impl Groups {
     }
 
     /// The user does not want to be in a group any more: it is told when that is so.
-    fn leave(
-        &mut self,
-        now: Time,
-        group: &Text,
-        out: &mut dyn Outlet,
-    ) -> Result<(), Refused> {
+    fn leave(&mut self, now: Time, group: &Text, out: &mut dyn Outlet) -> Result<(), Refused> {
         let asked = self.epoch();
         let known = self.groups.get_mut(group).filter(|it| it.stays).ok_or(Refused::NotIn)?;
         (known.stays, known.asked) = (false, asked);
@@ -291,9 +286,8 @@ impl Groups {
         let next = ViewId { epoch, number: 0 };
         for (name, entries) in core::mem::take(&mut self.directory) {
             let top = entries.values().filter_map(|entry| entry.view).max();
-            let goes_on = |entry: &Entry| {
-                top.is_some() && (entry.view == top || entry.promised == top)
-            };
+            let goes_on =
+                |entry: &Entry| top.is_some() && (entry.view == top || entry.promised == top);
             let party: Vec<Life> =
                 entries.iter().filter(|(_, it)| goes_on(it)).map(|(life, _)| *life).collect();
             // Who alone has the state leaves when others have been given it.
@@ -387,7 +381,8 @@ impl Groups {
         roll.number += 1;
         let next = ViewId { epoch: seating.epoch, number: roll.number };
         let members = roll.members.clone();
-        let mut to: Vec<Life> = members.iter().map(|fellow| fellow.life).chain(party.clone()).collect();
+        let mut to: Vec<Life> =
+            members.iter().map(|fellow| fellow.life).chain(party.clone()).collect();
         to.sort_unstable();
         to.dedup();
         let change = Body::Change { next, party: party.clone(), members: members.clone() };

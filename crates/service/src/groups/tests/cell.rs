@@ -86,11 +86,20 @@ pub(super) enum Event {
     Seat(seat::Event),
     Group(groups::Event),
     /// A message goes to a group, under this number.
-    Sent { group: Text, id: u64, order: Order },
+    Sent {
+        group: Text,
+        id: u64,
+        order: Order,
+    },
     /// A message was refused: too much is under way.
     Slowed,
     /// What the user has made of all before this view.
-    Digest { group: Text, view: ViewId, digest: u64, restored: bool },
+    Digest {
+        group: Text,
+        view: ViewId,
+        digest: u64,
+        restored: bool,
+    },
 }
 
 const LINK: Wrap<Link<service::Msg>, Cell> =

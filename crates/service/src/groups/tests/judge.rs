@@ -148,7 +148,8 @@ impl Judge {
             None => known.closed = Some((at, told)),
             Some((other, theirs)) => {
                 if let Some(id) = theirs.all.symmetric_difference(&told.all).next() {
-                    text = Some(format!("V4: {other} or {at} goes on from {view:?} without {id:x}"));
+                    text =
+                        Some(format!("V4: {other} or {at} goes on from {view:?} without {id:x}"));
                 } else if theirs.placed != told.placed {
                     let both = (&theirs.placed, &told.placed);
                     text = Some(format!("V1: {other} and {at} go on from {view:?} with {both:x?}"));
@@ -200,11 +201,14 @@ impl Judge {
                 if sent.from == at {
                     self.served.insert((at, group.clone()), now);
                 }
-                if let (Some((_, after)), true) =
-                    (sent.after.as_ref().filter(|(in_view, _)| *in_view == view), order > Order::Fifo)
-                {
+                if let (Some((_, after)), true) = (
+                    sent.after.as_ref().filter(|(in_view, _)| *in_view == view),
+                    order > Order::Fifo,
+                ) {
                     let has = |life| told.and_then(|told| told.units.get(life)).copied();
-                    if let Some(missing) = after.iter().find(|(life, count)| has(life) < Some(**count)) {
+                    if let Some(missing) =
+                        after.iter().find(|(life, count)| has(life) < Some(**count))
+                    {
                         texts.push(format!("V6: {at} delivers {id:x} before {missing:?}"));
                     }
                 }
