@@ -100,10 +100,10 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    pub(super) fn new(next: ViewId, mut members: Vec<Fellow>, party: Vec<Life>, now: Time) -> Self {
+    pub(super) fn new(next: ViewId, mut members: Vec<Fellow>, party: Vec<Life>) -> Self {
         members.sort_unstable();
         let (marks, dones) = (BTreeSet::new(), BTreeMap::new());
-        Self { next, members, party, marks, dones, since: now }
+        Self { next, members, party, marks, dones, since: Time::ZERO }
     }
 }
 
@@ -245,10 +245,12 @@ impl Group {
                 _ => self.ahead.push((by, body)),
             },
             Body::Change { next, party, members } => {
-                let change = Closing::new(next, members, party, port.now);
+                let change = Closing::new(next, members, party);
                 self.changes.push_back(change);
                 self.go_on(port);
             }
+            // Whoever gives it may have begun the view earlier.
+            Body::State { at, .. } if self.view() < Some(at) => self.ahead.push((by, body)),
             Body::State { at, offset, total, bytes } => {
                 self.on_state(port, by, at, (offset, total), &bytes);
             }
@@ -330,7 +332,8 @@ impl Group {
         }
     }
 
-    fn begin_closing(&mut self, port: &mut Port<'_>, change: Closing) {
+    fn begin_closing(&mut self, port: &mut Port<'_>, mut change: Closing) {
+        change.since = port.now;
         // What is placed is told before the end; what waits to be sent waits for the next view.
         if let Some(stream) = &mut self.stream {
             let placed = stream.untold();
@@ -475,7 +478,8 @@ impl Group {
 
     /// Who is waited for in a change that is under way, since when.
     pub(super) fn owing(&self, me: Life) -> Option<(Time, Vec<Life>)> {
-        let closing = self.closing.as_ref()?;
+        // Who joins is told nothing before all have everything.
+        let closing = self.closing.as_ref().filter(|_| self.stream.is_some())?;
         let owes = |life: &&Life| **life != me && !closing.marks.contains(*life);
         Some((closing.since, closing.party.iter().filter(owes).copied().collect()))
     }

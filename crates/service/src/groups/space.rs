@@ -320,7 +320,7 @@ impl Groups {
                 continue;
             }
             if members.iter().any(|fellow| fellow.life == me) || party.contains(&me) {
-                let change = Closing::new(next, members, party, now);
+                let change = Closing::new(next, members, party);
                 self.on(now, &name, out, |group, port| group.change(port, change));
             }
             self.sweep(now, &name, out);
@@ -388,7 +388,7 @@ impl Groups {
         let change = Body::Change { next, party: party.clone(), members: members.clone() };
         self.say(&to, now, group, change, out);
         if to.contains(&seating.me) {
-            let change = Closing::new(next, members, party, now);
+            let change = Closing::new(next, members, party);
             self.on(now, group, out, |group, port| group.change(port, change));
             self.sweep(now, group, out);
         }
