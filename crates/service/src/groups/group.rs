@@ -197,11 +197,11 @@ impl Group {
                 self.sent = port.now;
                 stream.compose(pack)
             });
-            let placed = stream.untold();
+            let (base, placed) = stream.untold();
             let acks = stream.owes_acks(port.limits).then(|| stream.say());
             if unit.is_some() || !placed.is_empty() || acks.is_some() {
                 let members = Arc::clone(&stream.members);
-                let body = Body::Turn { view: stream.view, unit, placed, acks };
+                let body = Body::Turn { view: stream.view, unit, base, placed, acks };
                 port.send(&*members, &self.name, body);
             }
             self.deliver(port);
@@ -260,7 +260,7 @@ impl Group {
     }
 
     fn on_turn(&mut self, port: &mut Port<'_>, by: Life, body: Body) {
-        let Body::Turn { unit, placed, acks, .. } = body else { return };
+        let Body::Turn { unit, base, placed, acks, .. } = body else { return };
         let Some(stream) = &mut self.stream else { return };
         let closing = self.closing.as_ref();
         // Who does not go on was heard for the last time when this process said what it has of it.
@@ -273,8 +273,8 @@ impl Group {
         {
             port.out.trace("unsound", &[("by", by.0)]);
         }
-        if rank == 0 {
-            stream.append(&placed);
+        if rank == 0 && !placed.is_empty() && !stream.follow(base, &placed) {
+            port.out.trace("unsound", &[("by", by.0)]);
         }
         if let Some(acks) = acks {
             stream.hear(rank, acks);
@@ -336,10 +336,11 @@ impl Group {
         change.since = port.now;
         // What is placed is told before the end; what waits to be sent waits for the next view.
         if let Some(stream) = &mut self.stream {
-            let placed = stream.untold();
+            let (base, placed) = stream.untold();
             if !placed.is_empty() {
                 let members = Arc::clone(&stream.members);
-                let body = Body::Turn { view: stream.view, unit: None, placed, acks: None };
+                let (view, unit, acks) = (stream.view, None, None);
+                let body = Body::Turn { view, unit, base, placed, acks };
                 port.send(&*members, &self.name, body);
             }
             stream.sealed = true;
@@ -361,7 +362,8 @@ impl Group {
                     }
                 }
             }
-            port.send(&change.party, &self.name, Body::Mark { view, next });
+            let (sent, placed) = stream.said();
+            port.send(&change.party, &self.name, Body::Mark { view, next, sent, placed });
         }
         self.closing = Some(change);
         self.hear_ahead(port);
@@ -393,9 +395,18 @@ impl Group {
             {
                 stream.complete(base, &placed);
             }
-            (Body::Mark { view: of_view, .. }, Some(_)) if Some(of_view) == view => {
-                closing.marks.insert(by);
-                self.conclude(port);
+            (Body::Mark { view: of_view, sent, placed, .. }, Some(stream))
+                if Some(of_view) == view =>
+            {
+                // A session may have been lost with something in it. Then one of the two has to go, and
+                // until then nobody goes on.
+                let rank = stream.rank_of(by);
+                if rank.is_some_and(|rank| stream.has_all(rank, (sent, placed))) {
+                    closing.marks.insert(by);
+                    self.conclude(port);
+                } else {
+                    port.out.trace("something is missing", &[("by", by.0)]);
+                }
             }
             (Body::Done { possession, .. }, _) => {
                 closing.dones.insert(by, possession);

@@ -192,8 +192,16 @@ impl Stream {
         self.acks[self.me].placed = self.log_end();
     }
 
-    /// The sequencer has said what comes next.
-    pub(super) fn append(&mut self, placed: &[Placed]) {
+    /// The sequencer has said what comes next, after so much. False if something is missing in between.
+    pub(super) fn follow(&mut self, base: u64, placed: &[Placed]) -> bool {
+        let follows = base == self.log_end();
+        if follows {
+            self.append(placed);
+        }
+        follows
+    }
+
+    fn append(&mut self, placed: &[Placed]) {
         for &Placed(rank, upto) in placed {
             let Some(last) = self.placed.get_mut(rank as usize) else { continue };
             *last = upto.max(*last);
@@ -272,15 +280,27 @@ impl Stream {
 
     // What goes out
 
-    /// What the sequencer has to tell.
-    pub(super) fn untold(&mut self) -> Vec<Placed> {
+    /// What the sequencer has to tell, and how much it has told before.
+    pub(super) fn untold(&mut self) -> (u64, Vec<Placed>) {
         if !self.is_sequencer() {
-            return Vec::new();
+            return (0, Vec::new());
         }
-        let known = self.log_told.saturating_sub(self.log_base) as usize;
+        let base = self.log_told;
+        let known = base.saturating_sub(self.log_base) as usize;
         let untold = self.log.iter().skip(known).copied().collect();
         self.log_told = self.log_end();
-        untold
+        (base, untold)
+    }
+
+    /// How many units this one has sent, and how many ranges it has told.
+    pub(super) fn said(&self) -> (u64, u64) {
+        (self.senders[self.me].received(), self.log_told)
+    }
+
+    /// Has all come that a member has said?
+    pub(super) fn has_all(&self, rank: usize, (sent, placed): (u64, u64)) -> bool {
+        let received = self.senders.get(rank).map_or(0, Sender::received);
+        received >= sent && (rank > 0 || self.log_end() >= placed)
     }
 
     /// Has the sequencer anything to tell?

@@ -320,6 +320,8 @@ pub enum Body {
         view: ViewId,
         /// Its next unit.
         unit: Option<Arc<Unit>>,
+        /// How many ranges came before these, if it is the sequencer.
+        base: u64,
         /// What comes next, if it is the sequencer.
         placed: Vec<Placed>,
         /// How far it has got.
@@ -353,6 +355,10 @@ pub enum Body {
         view: ViewId,
         /// The view that begins.
         next: ViewId,
+        /// How many units it has sent.
+        sent: u64,
+        /// How many ranges it has told, if it is the sequencer.
+        placed: u64,
     },
     /// The sender has everything of the view that ends.
     Done {
