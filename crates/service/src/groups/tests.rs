@@ -3,6 +3,8 @@
 
 mod cell;
 mod judge;
+mod net;
+mod scenes;
 mod schedule;
 
 use std::string::String;
