@@ -180,6 +180,8 @@ impl<S: State> Inner<S> {
             Delivery::Message(message) => self.apply(&message),
             Delivery::State(state) => {
                 *self.state() = S::restore(&state).map_err(GroupError::State)?;
+                // What was asked before may be in it: nobody will say.
+                self.waiting().answers.clear();
             }
             Delivery::Snapshot(snapshot) => snapshot.give(self.state().snapshot()),
         }

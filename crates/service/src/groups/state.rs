@@ -70,12 +70,8 @@ impl Group {
         match donor {
             Some(donor) => {
                 self.possession = Possession::Awaits(Some(donor));
-                let at = match &self.awaiting {
-                    Some(old) if flaw!(StateOfAnotherPlace) => old.at,
-                    _ => view,
-                };
-                self.awaiting = Some(Awaiting { at, donor, got: Vec::new() });
-                (true, true, gives)
+                self.awaiting = Some(Awaiting { at: view, donor, got: Vec::new() });
+                (fresh || !flaw!(KeepWhatCameBefore), true, gives)
             }
             // Nobody has one, but who has caught up only for a moment does not know that.
             None if dones.is_empty() && !fresh => (true, true, gives),
