@@ -271,6 +271,15 @@ impl Heart {
     }
 }
 
+impl Heart {
+    /// The member ends: nothing is told any more.
+    pub(crate) fn end_groups(&mut self) {
+        for (group, inbox) in std::mem::take(&mut self.inboxes) {
+            inbox.tell(Event::Out(group), |_| "".into(), None);
+        }
+    }
+}
+
 impl Shared {
     /// A wish of a user about a group.
     fn group(&self, command: Command) -> Result<(), Refusal> {

@@ -807,6 +807,9 @@ impl Handler for Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.consensus.stop();
+        if let Some(heart) = self.shared.lock().as_mut() {
+            heart.end_groups();
+        }
     }
 }
 
