@@ -4,7 +4,6 @@
 
 mod changes;
 mod fleet;
-mod groups;
 mod idle;
 
 use std::process::ExitCode;
@@ -28,12 +27,6 @@ enum Task {
         #[arg(long, default_value_t = 10)]
         idle: u64,
     },
-    /// Messages to a group of three, in every order: how many a second, and how long each takes
-    Group {
-        /// How long each order and size is measured, in seconds
-        #[arg(long, default_value_t = 2.0)]
-        seconds: f64,
-    },
     #[command(flatten)]
     Agent(quorate_agent::Task),
 }
@@ -41,7 +34,6 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Cluster { rounds, idle } => cluster(rounds, idle),
-        Task::Group { seconds } => groups::measure(seconds.clamp(0.1, 60.0)),
         Task::Agent(task) => match quorate_agent::run(task) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure.sentence),

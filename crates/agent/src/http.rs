@@ -31,7 +31,6 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/sessions/{session}/locks/{name}", get(check).delete(unlock))
         .route("/v1/sessions/{session}/children/{pid}", put(adopt))
         .with_state(sessions);
-    let groups = crate::group::router(Arc::clone(&member));
     Router::new()
         .route("/v1/status", get(status))
         .route("/v1/status/watch", get(watch_status))
@@ -42,7 +41,6 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/readyz", get(ready))
         .with_state(member)
         .merge(sessions)
-        .merge(groups)
 }
 
 async fn status(State(member): State<Arc<Member>>) -> Json<Status> {
