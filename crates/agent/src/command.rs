@@ -6,11 +6,14 @@ use quorate_member::Locks;
 use crate::ca::CaTask;
 use crate::client::Where;
 use crate::dev::DevOptions;
+use crate::elect::ElectOptions;
+use crate::group::GroupTask;
 use crate::lock::LockOptions;
+use crate::observe::{ObserveOptions, ResignOptions};
 use crate::options::{AgentOptions, SpaceOptions};
 use crate::serve::Beside;
 use crate::show::View;
-use crate::{Failure, dev, lock, serve, show};
+use crate::{Failure, dev, elect, group, lock, observe, serve, show};
 
 /// What to do with a cluster.
 #[derive(Subcommand, Clone, Debug)]
@@ -24,6 +27,17 @@ pub enum Task {
     /// Run a command while a lock is held
     #[command(after_help = LOCK_EXAMPLES)]
     Lock(LockArguments),
+    /// Run a command while this process leads in a role
+    #[command(after_help = ELECT_EXAMPLES)]
+    Elect(ElectArguments),
+    /// Who leads in a role, and every change of it
+    #[command(after_help = OBSERVE_EXAMPLES)]
+    Observe(ObserveArguments),
+    /// Who leads in which role, and who stands for it
+    Roles(LocksArguments),
+    /// Ask whoever leads in a role to give it up
+    #[command(after_help = RESIGN_EXAMPLES)]
+    Resign(ResignArguments),
     /// What a command is before it begins
     #[command(hide = true)]
     LockChild(ChildArguments),
@@ -34,6 +48,9 @@ pub enum Task {
     /// What locks are like: namespaces, with their algorithms, permits and delays
     #[command(after_help = SPACES_EXAMPLES)]
     Spaces(SpacesArguments),
+    /// Messages to all members of a group
+    #[command(subcommand, after_help = GROUP_EXAMPLES)]
+    Group(GroupTask),
     /// How things stand with a cluster
     Status(ShowArguments),
     /// Who is in a cluster
@@ -70,6 +87,48 @@ const SPACES_EXAMPLES: &str = "Examples:
   quorate lock --space pool --permits 4 gpu -- ./train.sh
 
 The first word on a namespace counts, for the whole cluster and for good.";
+
+const GROUP_EXAMPLES: &str = "Examples:
+  quorate group send news 'it rains'          one message
+  quorate group send news --order uniform < f  every line of a file
+  quorate group tail news --json               what is told from now on, a line of JSON each";
+
+const ELECT_EXAMPLES: &str = "Examples:
+  quorate elect web -- ./serve.sh                      one leader, everywhere
+  quorate elect web --priority 5 --value 10.0.0.1:80 --yield -- ./serve.sh
+
+The command finds QUORATE_TERM in its environment, which grows from leader to leader: it is the
+fence, too. Its exit code is passed on; 75 if it did not come to lead in time; 76 if the role was
+lost or given up, and the command ended for that reason.";
+
+const OBSERVE_EXAMPLES: &str = "Examples:
+  quorate observe web                  term, member and value of each leader
+  quorate observe web --json | jq -r .leader.value";
+
+const RESIGN_EXAMPLES: &str = "Examples:
+  quorate resign web                   the best of those who stand is next
+  quorate resign web --to b            a candidate at the member b is, if there is one";
+
+/// What a command is run as the leader of.
+#[derive(Args, Clone, Debug)]
+pub struct ElectArguments {
+    #[command(flatten)]
+    options: ElectOptions,
+}
+
+/// What is observed.
+#[derive(Args, Clone, Debug)]
+pub struct ObserveArguments {
+    #[command(flatten)]
+    options: ObserveOptions,
+}
+
+/// Which role is to be given up.
+#[derive(Args, Clone, Debug)]
+pub struct ResignArguments {
+    #[command(flatten)]
+    options: ResignOptions,
+}
 
 /// What a command is run under.
 #[derive(Args, Clone, Debug)]
@@ -182,6 +241,15 @@ pub fn run_beside(task: Task, beside: impl FnOnce(Locks) + 'static) -> Result<u8
 fn perform(task: Task, beside: Option<Beside>) -> Result<u8, Failure> {
     let done = match task {
         Task::Lock(LockArguments { options }) => return lock::lock(&options),
+        Task::Elect(ElectArguments { options }) => return elect::elect(&options),
+        Task::Observe(ObserveArguments { options }) => {
+            asking()?.block_on(observe::observe(&options))
+        }
+        Task::Roles(LocksArguments { at, json }) => {
+            let socket = at.find()?;
+            asking()?.block_on(observe::roles(&socket, json))
+        }
+        Task::Resign(ResignArguments { options }) => asking()?.block_on(observe::resign(&options)),
         Task::Dev(DevArguments { options }) => dev::dev(&options),
         Task::Agent(arguments) => serve::agent(arguments.options, beside),
         Task::LockChild(ChildArguments { command }) => return lock::become_command(&command),
@@ -202,6 +270,7 @@ fn perform(task: Task, beside: Option<Beside>) -> Result<u8, Failure> {
             let (socket, space) = (at.find()?, space.to_json()?);
             asking()?.block_on(show::define(&socket, &name, &space))
         }
+        Task::Group(task) => asking()?.block_on(group::run(task)),
         Task::Status(arguments) => shown(arguments, View::Status),
         Task::Members(arguments) => shown(arguments, View::Members),
         Task::Ca(task) => task.run(),

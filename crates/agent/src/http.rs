@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post, put};
 use axum::serve::IncomingStream;
 use futures_core::Stream;
-use quorate_member::{Back, LockError, Member, Namespace, Party, SPACE, Standing, Status};
+use quorate_member::{Back, LockError, Member, Namespace, Party, ROLES, SPACE, Standing, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::net::UnixListener;
@@ -27,6 +27,7 @@ use crate::sessions::{Granted, Heard, How, SessionError, Sessions, Wanted, Which
 
 /// What can be asked of an agent.
 pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
+    let roles = crate::roles::router(Arc::clone(&member), Arc::clone(&sessions));
     let sessions = Router::new()
         .route("/v1/sessions", post(open))
         .route("/v1/sessions/{session}", post(ping).delete(end))
@@ -35,6 +36,7 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/sessions/{session}/locks/{name}/confirm", post(confirm))
         .route("/v1/sessions/{session}/children/{pid}", put(adopt))
         .with_state(sessions);
+    let groups = crate::group::router(Arc::clone(&member));
     Router::new()
         .route("/v1/status", get(status))
         .route("/v1/status/watch", get(watch_status))
@@ -45,8 +47,10 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/openapi.json", get(openapi))
         .route("/livez", get(|| async { "alive\n" }))
         .route("/readyz", get(ready))
-        .with_state(member)
+        .with_state(Arc::clone(&member))
         .merge(sessions)
+        .merge(roles)
+        .merge(groups)
 }
 
 async fn status(State(member): State<Arc<Member>>) -> Json<Status> {
@@ -108,6 +112,7 @@ struct Lock {
 /// Every lock of the cluster that somebody holds or waits for.
 async fn locks(State(member): State<Arc<Member>>) -> Result<Json<Vec<Lock>>, SessionError> {
     let mut parties = member.locks().census(CENSUS).await?;
+    parties.retain(|party| party.space != ROLES);
     // Who has done so the longest comes first.
     parties.sort_by_key(|party| std::cmp::Reverse(party.since));
     let mut locks: BTreeMap<(String, String), Lock> = BTreeMap::new();
@@ -229,7 +234,7 @@ impl IntoResponse for SessionError {
                 (StatusCode::BAD_REQUEST, "ttl", sentence)
             }
             Self::NotHeld => {
-                (StatusCode::CONFLICT, "not held", "the session does not hold that lock".to_owned())
+                (StatusCode::CONFLICT, "not held", "the session does not hold that".to_owned())
             }
             Self::Lost(why) => (StatusCode::CONFLICT, word(why), why.to_string()),
             Self::Process(why) => (StatusCode::BAD_REQUEST, "process", why),

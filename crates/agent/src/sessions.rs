@@ -9,13 +9,16 @@
 //! back nothing of a later one. A guard that is lost stays in the table until its client has given it back,
 //! and every answer says so.
 
+mod roles;
+
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate_member::{Guard, LockError, Lost, Member};
+use quorate_member::{Guard, Leadership, LockError, Lost, Member};
+pub(crate) use roles::Standing;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Serialize;
 use tokio::io::unix::AsyncFd;
@@ -87,6 +90,8 @@ struct Inner {
     guards: BTreeMap<u64, Held>,
     /// Wishes of tasks that wait; was one given up?
     asking: BTreeMap<u32, bool>,
+    /// Where it leads.
+    roles: BTreeMap<String, Led>,
     /// Processes that it started under its locks.
     children: Vec<(Pid, OwnedFd)>,
     ended: bool,
@@ -97,6 +102,13 @@ struct Inner {
 struct Held {
     guard: Arc<Guard>,
     task: u32,
+}
+
+/// A role in which it leads.
+#[derive(Clone)]
+struct Led {
+    leadership: Arc<Leadership>,
+    grant: u64,
 }
 
 /// How a lock is asked for.
@@ -216,6 +228,7 @@ impl Sessions {
             answered: Instant::now(),
             guards: BTreeMap::new(),
             asking: BTreeMap::new(),
+            roles: BTreeMap::new(),
             children: Vec::new(),
             ended: false,
         };
@@ -248,12 +261,16 @@ impl Sessions {
             return Err(SessionError::Gone);
         }
         inner.answered = Instant::now();
-        let lost = inner.guards.iter().filter_map(|(grant, held)| {
+        let locks = inner.guards.iter().filter_map(|(grant, held)| {
             let why = held.guard.check().err()?;
             let name = held.guard.name().to_owned();
             Some(LostGrant { grant: *grant, name, why: word(why) })
         });
-        let lost = lost.collect();
+        let roles = inner.roles.iter().filter_map(|(role, led)| {
+            let why = led.leadership.check().err()?;
+            Some(LostGrant { grant: led.grant, name: role.clone(), why: word(why) })
+        });
+        let lost = locks.chain(roles).collect();
         let asked_back = inner.guards.iter().filter(|(_, held)| held.guard.is_asked_back());
         let asked_back = asked_back.map(|(grant, _)| *grant).collect();
         drop(inner);
@@ -341,7 +358,7 @@ impl Sessions {
         sleep(left.saturating_sub(LAST)).await;
         let Ok(session) = self.find(id) else { return };
         let inner = session.inner();
-        if inner.guards.contains_key(&grant) {
+        if inner.has(grant) {
             inner.end_children();
         }
     }
@@ -357,7 +374,7 @@ impl Sessions {
             }
             for session in self.table().values() {
                 let inner = session.inner();
-                if !inner.guards.is_empty() {
+                if !inner.guards.is_empty() || !inner.roles.is_empty() {
                     inner.end_children();
                 }
             }
@@ -460,16 +477,18 @@ impl Sessions {
 
     /// What it held is given back when those that it started are gone.
     async fn close(self: Arc<Self>, id: u64, session: &Session, why: &str) {
-        let (children, guards) = {
+        let (children, guards, roles) = {
             let mut inner = session.inner();
             inner.ended = true;
-            (std::mem::take(&mut inner.children), std::mem::take(&mut inner.guards))
+            let roles = std::mem::take(&mut inner.roles);
+            (std::mem::take(&mut inner.children), std::mem::take(&mut inner.guards), roles)
         };
         session.news.notify_waiters();
         self.table().remove(&id);
         info!(
             session = id,
             locks = guards.len(),
+            roles = roles.len(),
             children = children.len(),
             why,
             "a session is over"
@@ -477,7 +496,7 @@ impl Sessions {
         for (pid, fd) in children {
             end_process(pid, fd).await;
         }
-        drop(guards);
+        drop((guards, roles));
         sleep(UNHOST).await;
         if self.table().is_empty() {
             self.member.host(false).await;
@@ -569,6 +588,11 @@ impl Inner {
     /// Is it over, or does this task not want its lock any more?
     fn is_over_for(&self, task: u32) -> bool {
         self.ended || self.asking.get(&task).is_some_and(|given_up| *given_up)
+    }
+
+    /// Does it have this grant, of a lock or of a role, and has not given it back?
+    fn has(&self, grant: u64) -> bool {
+        self.guards.contains_key(&grant) || self.roles.values().any(|led| led.grant == grant)
     }
 
     /// The first of its guards that is meant.

@@ -49,13 +49,13 @@ fn print(status: &Status, view: View, json: bool, again: bool) {
     anstream::println!("{text}{gap}");
 }
 
-fn to_json(value: &impl serde::Serialize, line: bool) -> String {
+pub(crate) fn to_json(value: &impl serde::Serialize, line: bool) -> String {
     let text =
         if line { serde_json::to_string(value) } else { serde_json::to_string_pretty(value) };
     text.unwrap_or_default()
 }
 
-fn table(head: &[&str]) -> Table {
+pub(crate) fn table(head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);
@@ -63,7 +63,7 @@ fn table(head: &[&str]) -> Table {
     table
 }
 
-fn lines(table: &Table) -> String {
+pub(crate) fn lines(table: &Table) -> String {
     let text = table.to_string();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

@@ -6,12 +6,13 @@
 //! between users and a change of view is that same mutex: a stop is told to others only after the step
 //! that made it, and no step of a user lies in between.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use quorate_core::trace::{Happening, Recorder};
 use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Time};
+use quorate_service::groups;
 use quorate_service::history::{self, Fact};
 use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Text, Wish, WishId};
 use quorate_service::seat::Seat;
@@ -19,9 +20,11 @@ use quorate_service::service::{self, Service};
 use quorate_transport::{Direct, Lane, Remote};
 use tokio::sync::{oneshot, watch};
 
+use crate::groups::Inbox;
 use crate::history::History;
 use crate::lease::Lease;
 use crate::locks::SPACE;
+use crate::roles::{Observers, Seen};
 use crate::runtime::Command;
 use crate::words::Frame;
 
@@ -65,13 +68,17 @@ pub(crate) struct Heart {
     mourners: BTreeMap<WishId, Vec<oneshot::Sender<Loss>>>,
     /// Who wants to know when its guard is asked for back.
     yielders: BTreeMap<WishId, Vec<oneshot::Sender<()>>>,
+    /// Guards that were asked for back and not given back yet, and for which priority.
+    asked: BTreeMap<WishId, Option<i32>>,
+    /// Who observes roles.
+    pub(crate) observers: Observers,
     /// Questions to all about locks, by their numbers.
     questions: BTreeMap<u64, Question>,
     /// Guards that were lost and not given back yet, and why; and how many these are.
     lost: BTreeMap<WishId, Loss>,
     losses: Arc<AtomicUsize>,
-    /// Guards that were asked for back.
-    asked_back: BTreeSet<WishId>,
+    /// Where users are told of their groups.
+    pub(crate) inboxes: BTreeMap<Text, Arc<Inbox>>,
     /// How others are reached, by the name and by the number of their node.
     sessions: BTreeMap<String, Direct>,
     ways: Vec<Option<Direct>>,
@@ -122,6 +129,8 @@ pub(crate) struct Shared {
     /// The namespace of locks that name none, and what they say of themselves who say nothing.
     pub(crate) main: Text,
     pub(crate) nobody: Text,
+    /// Has the thread of the transport been woken, and not looked around yet?
+    woken: AtomicBool,
 }
 
 impl std::fmt::Debug for Shared {
@@ -134,7 +143,8 @@ impl Shared {
     pub(crate) fn new() -> Self {
         let (heart, remote) = (Mutex::new(None), OnceLock::new());
         let (until, losses) = (watch::Sender::new(Time::ZERO), Arc::default());
-        Self { heart, remote, until, losses, main: SPACE.into(), nobody: "".into() }
+        let (main, nobody, woken) = (SPACE.into(), "".into(), AtomicBool::new(false));
+        Self { heart, remote, until, losses, main, nobody, woken }
     }
 
     /// This is the way to the thread of the transport.
@@ -146,6 +156,18 @@ impl Shared {
     /// Tells the thread of the transport something, if it is there.
     pub(crate) fn tell(&self, command: Command) -> bool {
         self.remote.get().is_some_and(|remote| remote.tell(command).is_ok())
+    }
+
+    /// Wakes the thread of the transport: a timer of a step here is due.
+    pub(crate) fn wake(&self) {
+        if !self.woken.swap(true, Ordering::SeqCst) {
+            self.tell(Command::Wake);
+        }
+    }
+
+    /// The thread of the transport looks around.
+    pub(crate) fn is_awake(&self) {
+        self.woken.store(false, Ordering::SeqCst);
     }
 
     /// The heart, if the process has one yet. A step that panicked has ended the process.
@@ -197,10 +219,12 @@ impl Heart {
             waiters: BTreeMap::new(),
             mourners: BTreeMap::new(),
             yielders: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            observers: Observers::default(),
             questions: BTreeMap::new(),
             lost: BTreeMap::new(),
             losses,
-            asked_back: BTreeSet::new(),
+            inboxes: BTreeMap::new(),
             sessions: BTreeMap::new(),
             ways: Vec::new(),
             lease: Arc::new(Lease::lost()),
@@ -253,7 +277,7 @@ impl Heart {
     fn put_back(&mut self, lock: &LockId, id: WishId) -> bool {
         let quiet = self.mourners.is_empty()
             && self.yielders.is_empty()
-            && self.asked_back.is_empty()
+            && self.asked.is_empty()
             && self.lost.is_empty();
         // What is written down must be there before anybody else can know of it.
         let given = quiet && self.diary.is_none() && self.node.protocol_mut().put_back(lock, id);
@@ -287,15 +311,23 @@ impl Heart {
         self.waiters.remove(&id);
         self.mourners.remove(&id);
         self.yielders.remove(&id);
+        self.asked.remove(&id);
         self.lost.remove(&id);
         self.losses.store(self.lost.len(), Ordering::Release);
         if let Some(diary) = &mut self.diary {
             diary.dropped(id);
         }
-        self.asked_back.remove(&id);
-        let command = service::Command::Release(lock.clone(), id);
-        // What is not there any more is no fault.
+        self.order(now, service::Command::Release(lock.clone(), id));
+    }
+
+    /// A user has something done about locks. What is not there any more is no fault.
+    pub(crate) fn order(&mut self, now: Time, command: service::Command) {
         let _ = self.node.command(now, &mut self.dice, command);
+    }
+
+    /// Was a guard asked for back? For which priority?
+    pub(crate) fn asked_back(&self, id: WishId) -> Option<Option<i32>> {
+        self.asked.get(&id).copied()
     }
 
     /// Why a guard is lost, if it is for a reason of its own.
@@ -310,6 +342,20 @@ impl Heart {
             add(&mut self.mourners, id, told);
         }
         lost
+    }
+
+    /// A wish about a group.
+    pub(crate) fn group(
+        &mut self,
+        now: Time,
+        command: groups::Command,
+    ) -> Result<(), quorate_core::Refusal> {
+        self.node.command(now, &mut self.dice, crate::groups::wish(command))
+    }
+
+    /// Is a timer due?
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.node.next_deadline().is_some_and(|deadline| deadline <= now)
     }
 
     // What comes of steps
@@ -330,11 +376,17 @@ impl Heart {
                     calls.push(Box::new(move || _ = told.send(why)));
                 }
             }
-            Event::Yield { wish, .. } => {
-                self.asked_back.insert(wish);
+            Event::Yield { wish, better, .. } => {
+                // What somebody has asked for stays asked for, whoever stands.
+                let asked = self.asked.entry(wish).or_insert(better);
+                *asked = better.filter(|_| asked.is_some());
                 for told in self.yielders.remove(&wish).unwrap_or_default() {
                     calls.push(Box::new(move || _ = told.send(())));
                 }
+            }
+            Event::Observed { lock, word } => {
+                let seen = Seen::of(word, self.seat());
+                self.observers.told(&lock, seen);
             }
             Event::Revoked { number, held } => {
                 if let Some(Question::Revoke(told)) = self.questions.remove(&number) {
@@ -365,7 +417,7 @@ impl Heart {
 
     /// Is a guard asked for back?
     pub(crate) fn is_asked_back(&self, id: WishId) -> bool {
-        self.asked_back.contains(&id)
+        self.asked.contains_key(&id)
     }
 
     /// Has somebody told when its guard is asked for back; at once, if it is.
@@ -375,6 +427,11 @@ impl Heart {
             let _ = told.send(());
             return;
         }
+        self.when_asked_again(id, told);
+    }
+
+    /// Has somebody told when its guard is asked for back from now on, whether or not it is already.
+    pub(crate) fn when_asked_again(&mut self, id: WishId, told: oneshot::Sender<()>) {
         add(&mut self.yielders, id, told);
     }
 
@@ -440,6 +497,16 @@ impl Heart {
                 }
             }
             Output::Emit(service::Event::Lock(event)) => self.on_lock(event, calls),
+            Output::Multicast { to, msg: service::Msg::Group(frame), .. } => {
+                let bytes = Frame::Group(frame).encode();
+                for way in to.iter().filter_map(|to| self.way(to)) {
+                    // As with locks.
+                    let _ = way.send(Lane::Data, &bytes);
+                }
+            }
+            Output::Emit(service::Event::Group(event)) => {
+                self.on_group(quorate_transport::now(), event);
+            }
             // Users do nothing to the seat.
             Output::Send { .. } | Output::Multicast { .. } => {}
             Output::Persist(_) | Output::Emit(service::Event::Seat(_)) => {}

@@ -13,6 +13,7 @@
 mod bridge;
 mod config;
 mod consensus;
+mod groups;
 mod heart;
 mod history;
 mod lease;
@@ -20,7 +21,9 @@ mod locks;
 mod place;
 mod process;
 mod profile;
+mod replicated;
 mod report;
+mod roles;
 mod runtime;
 mod spaces;
 mod status;
@@ -36,14 +39,18 @@ use quorate_transport::{Identity, Listener, Remote, Stats, Timing, Transport};
 use tokio::sync::{oneshot, watch};
 
 pub use config::{Config, Engine, Seed};
+pub use groups::{Delivery, Group, GroupError, Joining, Message, Sender, Snapshot, View};
 pub use lease::Lease;
 pub use locks::{Acquiring, Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
 pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
 pub use quorate_service::Epoch;
-pub use quorate_service::locks::Fence;
+pub use quorate_service::groups::Order;
+pub use quorate_service::locks::{Fence, ROLES};
 pub use quorate_transport::tls::Credentials;
 pub use quorate_transport::{Name, NotAName, Security, now};
+pub use replicated::{Replicated, State};
+pub use roles::{Asked, Campaign, Leader, Leadership, Observer, Seen};
 pub use spaces::Namespace;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 
@@ -166,6 +173,28 @@ impl Member {
     /// Asks for a lock. Await what is returned, or call [`blocking`](Asking::blocking).
     pub fn lock(&self, name: &str) -> Asking {
         self.locks().lock(name)
+    }
+
+    /// Stands for a role. Await what is returned, or call [`blocking`](Campaign::blocking).
+    pub fn campaign(&self, role: &str) -> Campaign {
+        Campaign::of(self.locks().lock(role))
+    }
+
+    /// Observes who leads in a role.
+    ///
+    /// # Errors
+    /// If the name is too long, or this process has not come to a cluster yet.
+    pub fn observe(&self, role: &str) -> Result<Observer, LockError> {
+        Observer::begin(&self.shared, role)
+    }
+
+    /// Asks whoever leads in a role to give it up; for the member of this name, if it stands and one is
+    /// named.
+    ///
+    /// # Errors
+    /// If this process is no member, or the other one is none.
+    pub fn ask_to_yield(&self, role: &str, to: Option<&str>) -> Result<(), LockError> {
+        roles::ask_to_yield(&self.shared, role, to)
     }
 
     /// Where it listens.
