@@ -13,7 +13,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post, put};
 use futures_core::Stream;
-use quorate_member::{Back, LockError, Member, Party, Standing, Status};
+use quorate_member::{Back, LockError, Member, Party, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_stream::StreamExt as _;
@@ -37,8 +37,6 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/locks", get(locks))
         .route("/v1/locks/{name}", axum::routing::delete(force))
         .route("/v1/openapi.json", get(openapi))
-        .route("/livez", get(|| async { "alive\n" }))
-        .route("/readyz", get(ready))
         .with_state(member)
         .merge(sessions)
 }
@@ -123,16 +121,6 @@ async fn force(
     Ok(Json(json!({ "held": held })))
 }
 
-/// 200 if it is a member whose lease is renewed, else 503 with the word for what it is.
-async fn ready(State(member): State<Arc<Member>>) -> impl IntoResponse {
-    let standing = member.status().borrow().standing;
-    let code = match standing {
-        Standing::Member => StatusCode::OK,
-        _ => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    (code, format!("{}\n", standing.as_str()))
-}
-
 async fn openapi() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], include_str!("openapi.json"))
 }
@@ -143,6 +131,10 @@ impl IntoResponse for SessionError {
         let (code, word, sentence) = match self {
             Self::Gone => {
                 (StatusCode::GONE, "gone", "there is no such session any more".to_owned())
+            }
+            Self::Draining => {
+                let sentence = "the agent is about to end: ask another one".to_owned();
+                (StatusCode::SERVICE_UNAVAILABLE, "draining", sentence)
             }
             Self::TooMany(what) => {
                 (StatusCode::TOO_MANY_REQUESTS, "too many", format!("there are too many {what}"))

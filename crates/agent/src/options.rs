@@ -14,6 +14,8 @@ use crate::log::Style;
 
 /// A configuration file may be so long.
 const FILE_MAX: u64 = 1 << 20;
+/// How long those who hold something have when an agent is told to end.
+const DRAIN: Duration = Duration::from_secs(10);
 
 /// What an agent is started with. Every flag can stand in the file, under its name; flags come first.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -77,6 +79,9 @@ pub(crate) struct AgentOptions {
     /// The key in etcd [default: /quorate/CLUSTER]
     #[arg(long, value_name = "KEY")]
     pub(crate) etcd_key: Option<String>,
+    /// How long those who hold something have when the agent is told to end, such as 30s [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drain: Option<String>,
     /// How the log is written: text or json
     #[arg(long, value_name = "STYLE")]
     pub(crate) log: Option<String>,
@@ -96,6 +101,8 @@ pub(crate) struct Setting {
     pub(crate) socket: PathBuf,
     pub(crate) http: Option<String>,
     pub(crate) log: Style,
+    /// How long those who hold something have at the end.
+    pub(crate) drain: Duration,
     pub(crate) with_parent: bool,
 }
 
@@ -134,6 +141,7 @@ impl AgentOptions {
             trust_refusal: self.trust_refusal || file.trust_refusal,
             etcd: list(self.etcd, file.etcd),
             etcd_key: self.etcd_key.or(file.etcd_key),
+            drain: self.drain.or(file.drain),
             log: self.log.or(file.log),
             history: self.history.or(file.history),
             with_parent: self.with_parent,
@@ -182,6 +190,8 @@ impl AgentOptions {
         };
         let log = all.log.as_deref().unwrap_or("text").parse();
         let log = log.map_err(|error| Failure::input(format!("--log: {error}")))?;
+        let drain = all.drain.as_deref().map_or(Ok(DRAIN), span);
+        let drain = drain.map_err(|error| Failure::input(format!("--drain: {error}")))?;
         let http = all.http.filter(|http| http != "none");
         let member = Config {
             name,
@@ -199,7 +209,7 @@ impl AgentOptions {
         };
         member.check().map_err(Failure::input)?;
         let socket = all.socket.unwrap_or_else(|| data.join("agent.sock"));
-        Ok(Setting { member, socket, http, log, with_parent: all.with_parent })
+        Ok(Setting { member, socket, http, log, drain, with_parent: all.with_parent })
     }
 
     fn security(&self) -> Result<Security, Failure> {

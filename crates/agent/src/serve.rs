@@ -15,6 +15,7 @@ use tracing::{error, info};
 
 use crate::Failure;
 use crate::http::router;
+use crate::operations::{Desk, deeds, looks};
 use crate::options::{AgentOptions, Setting};
 use crate::sessions::Sessions;
 
@@ -54,6 +55,7 @@ async fn serve(setting: Setting) -> Result<(), Failure> {
         }
     };
     let (name, lease) = (setting.member.name.clone(), setting.member.timers.lease);
+    let (data, security) = (setting.member.data.clone(), setting.member.security.clone());
     let member = Member::start(setting.member).map_err(|error| match error {
         StartError::System(_) | StartError::Authority(_) => Failure::broken(error),
         other => Failure::input(other),
@@ -64,14 +66,16 @@ async fn serve(setting: Setting) -> Result<(), Failure> {
         .map_err(|error| refused(&error, "--socket", &setting.socket.display().to_string()))?;
     info!(%name, socket = %setting.socket.display(), "the agent has started");
     let sessions = Sessions::new(Arc::clone(&member));
-    let api = router(Arc::clone(&member), sessions);
-    tokio::spawn(axum::serve(socket, api.clone()).into_future());
+    let desk = Desk { member: Arc::clone(&member), sessions: Arc::clone(&sessions), data, security };
+    let api = router(Arc::clone(&member), Arc::clone(&sessions)).merge(looks(desk.clone()));
+    tokio::spawn(axum::serve(socket, api.clone().merge(deeds(desk))).into_future());
     if let Some(http) = http {
         tokio::spawn(axum::serve(http, api).into_future());
     }
-    let ended = until_told(&member).await;
+    let ended = until_told(&member, &sessions).await;
     let done = match ended {
         Ok(()) => {
+            dry(&sessions, setting.drain).await?;
             info!(%name, "leaves the cluster");
             if !member.leave(3 * lease).await {
                 error!(%name, "nobody confirmed that it left: it will be missed as if it had died");
@@ -88,8 +92,31 @@ async fn serve(setting: Setting) -> Result<(), Failure> {
     done
 }
 
+/// Returns when nobody holds anything here any more, or has had his time. A second signal ends the wait.
+async fn dry(sessions: &Arc<Sessions>, limit: Duration) -> Result<(), Failure> {
+    if !sessions.is_draining() {
+        sessions.drain(Some(limit));
+    }
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::broken)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::broken)?;
+    let again = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        // What is left is ended now, and waited for below.
+        sessions.drain(Some(Duration::ZERO));
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = sessions.run_dry() => {}
+        () = again => {}
+    }
+    Ok(())
+}
+
 /// Returns when the process is told to end; an error if the member cannot go on.
-async fn until_told(member: &Member) -> Result<(), String> {
+async fn until_told(member: &Member, sessions: &Sessions) -> Result<(), String> {
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
     let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
@@ -98,6 +125,7 @@ async fn until_told(member: &Member) -> Result<(), String> {
         tokio::select! {
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
+            () = sessions.told_to_drain() => return Ok(()),
             _ = hangup.recv() => member.reload(),
             changed = status.changed() => {
                 changed.map_err(|_| "the thread of the member has ended".to_owned())?;

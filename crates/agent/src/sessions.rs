@@ -5,16 +5,18 @@
 //! for eleven tenths of its time: a closed connection says nothing. Who is silent may still act on what
 //! it was told last, and stops by itself before that.
 
+mod drain;
+
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quorate_member::{Guard, LockError, Member};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::io::unix::AsyncFd;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{info, warn};
 
@@ -33,6 +35,8 @@ const UNHOST: Duration = Duration::from_secs(10);
 pub(crate) enum SessionError {
     /// There is no such session, or it is over.
     Gone,
+    /// The agent is about to end.
+    Draining,
     /// There are too many, of this.
     TooMany(&'static str),
     /// The time that it may be silent is too short or too long.
@@ -56,6 +60,11 @@ pub(crate) struct Sessions {
     member: Arc<Member>,
     table: Mutex<BTreeMap<u64, Arc<Session>>>,
     last: AtomicU64,
+    /// Those that are over, and whose processes are not gone yet.
+    closing: AtomicUsize,
+    draining: AtomicBool,
+    /// Until when those who hold something have time, if it drains.
+    drained: watch::Sender<Option<Option<Instant>>>,
 }
 
 /// One of them.
@@ -99,7 +108,10 @@ impl Session {
 
 impl Sessions {
     pub(crate) fn new(member: Arc<Member>) -> Arc<Self> {
-        Arc::new(Self { member, table: Mutex::default(), last: AtomicU64::new(0) })
+        let (last, draining) = (AtomicU64::new(0), AtomicBool::new(false));
+        let drained = watch::Sender::new(None);
+        let (table, closing) = (Mutex::default(), AtomicUsize::new(0));
+        Arc::new(Self { member, table, last, closing, draining, drained })
     }
 
     fn table(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Session>>> {
@@ -121,6 +133,9 @@ impl Sessions {
     ) -> Result<u64, SessionError> {
         if !TTL.contains(&ttl) {
             return Err(SessionError::Ttl);
+        }
+        if self.is_draining() {
+            return Err(SessionError::Draining);
         }
         let watched = pid.map(watch).transpose()?;
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
@@ -174,6 +189,9 @@ impl Sessions {
     /// If it is not to be had.
     pub(crate) async fn lock(&self, id: u64, wanted: Wanted) -> Result<Granted, SessionError> {
         let session = self.find(id)?;
+        if self.is_draining() {
+            return Err(SessionError::Draining);
+        }
         if session.inner().guards.len() >= LOCKS_MAX {
             return Err(SessionError::TooMany("locks of one session"));
         }
@@ -192,6 +210,7 @@ impl Sessions {
         let guard = tokio::select! {
             guard = asking => guard?,
             () = session.ended() => return Err(SessionError::Gone),
+            () = self.told_to_drain() => return Err(SessionError::Draining),
         };
         let fence = guard.fence().to_string();
         let left = guard.check().map_err(|_| LockError::NotPrimary)?.min(self.left(&session));
@@ -264,6 +283,7 @@ impl Sessions {
             (std::mem::take(&mut inner.children), std::mem::take(&mut inner.guards))
         };
         session.news.notify_waiters();
+        self.closing.fetch_add(1, Ordering::SeqCst);
         self.table().remove(&id);
         info!(
             session = id,
@@ -276,6 +296,7 @@ impl Sessions {
             end_process(child).await;
         }
         drop(guards);
+        self.closing.fetch_sub(1, Ordering::SeqCst);
         sleep(UNHOST).await;
         if self.table().is_empty() {
             self.member.host(false).await;

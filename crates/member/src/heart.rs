@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use quorate_authority::Histogram;
 use quorate_core::trace::{Happening, Recorder};
 use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Time};
 use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Wish, WishId};
@@ -17,6 +18,7 @@ use quorate_service::service::{self, Service};
 use quorate_transport::{Direct, Lane, Remote};
 use tokio::sync::watch;
 
+use crate::figures::Counts;
 use crate::lease::Lease;
 use crate::runtime::Command;
 use crate::words::Frame;
@@ -70,6 +72,7 @@ pub(crate) struct Heart {
     ways: Vec<Option<Direct>>,
     lease: Arc<Lease>,
     wishes: u64,
+    pub(crate) counts: Arc<Counts>,
 }
 
 /// The heart of a process, for all its threads.
@@ -79,6 +82,9 @@ pub(crate) struct Shared {
     remote: OnceLock<Remote<Command>>,
     /// Until when the process may act; 0 while it may not.
     pub(crate) until: watch::Sender<Time>,
+    pub(crate) counts: Arc<Counts>,
+    /// How long the own disk takes, once there is one.
+    pub(crate) syncs: OnceLock<Arc<Histogram>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -90,7 +96,8 @@ impl std::fmt::Debug for Shared {
 impl Shared {
     pub(crate) fn new() -> Self {
         let (heart, remote) = (Mutex::new(None), OnceLock::new());
-        Self { heart, remote, until: watch::Sender::new(Time::ZERO) }
+        let (counts, syncs) = (Arc::default(), OnceLock::new());
+        Self { heart, remote, until: watch::Sender::new(Time::ZERO), counts, syncs }
     }
 
     /// This is the way to the thread of the transport.
@@ -111,7 +118,7 @@ impl Shared {
 
     /// From now on it has one.
     pub(crate) fn begin(&self, service: Service, seed: u64) {
-        *self.lock() = Some(Heart::new(service, seed));
+        *self.lock() = Some(Heart::new(service, seed, Arc::clone(&self.counts)));
     }
 
     /// A step of a user: what it sends goes out from here.
@@ -128,7 +135,7 @@ impl Shared {
 }
 
 impl Heart {
-    fn new(service: Service, seed: u64) -> Self {
+    fn new(service: Service, seed: u64, counts: Arc<Counts>) -> Self {
         Self {
             node: Node::new(ME, service),
             dice: Dice(seed | 1),
@@ -142,6 +149,7 @@ impl Heart {
             ways: Vec::new(),
             lease: Arc::new(Lease::lost()),
             wishes: 0,
+            counts,
         }
     }
 
@@ -185,8 +193,9 @@ impl Heart {
         // Locks refuse by telling so.
         let _ = self.node.command(now, &mut self.dice, command);
         let outcome = self.send_until(id, calls);
-        if outcome.is_none() {
-            self.waiters.insert(id, waiter());
+        match &outcome {
+            Some(outcome) => self.counts.at_once(outcome),
+            None => _ = self.waiters.insert(id, self.counts.timed(now, waiter())),
         }
         (id, outcome)
     }
@@ -355,11 +364,15 @@ impl Heart {
         match until {
             None if self.lease.until().is_some() => {
                 self.lease.end();
+                self.counts.lost();
                 Some(Time::ZERO)
             }
             None => None,
             Some(until) if self.lease.until() == Some(until) => None,
             Some(until) => {
+                if let Some(left) = self.lease.left(now) {
+                    self.counts.renewed(left);
+                }
                 if !self.lease.extend(until) {
                     self.lease = Arc::new(Lease::new(until));
                 }

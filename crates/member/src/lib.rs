@@ -13,10 +13,13 @@
 mod bridge;
 mod config;
 mod consensus;
+mod events;
+mod figures;
 mod heart;
 mod history;
 mod lease;
 mod locks;
+mod offline;
 mod place;
 mod process;
 mod profile;
@@ -35,13 +38,18 @@ use quorate_transport::{Identity, Listener, Remote, Stats, Timing, Transport};
 use tokio::sync::{oneshot, watch};
 
 pub use config::{Config, Engine, Seed};
+pub use events::{Kind, Note};
+pub use figures::Figures;
 pub use locks::{Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
+pub use offline::{Anew, Backup, Found, Offline, OfflineError};
 pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
+pub use quorate_authority::Spread;
 pub use quorate_service::locks::Fence;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 
 use bridge::Bridge;
+use events::Events;
 use heart::Shared;
 use history::History;
 use place::Place;
@@ -54,6 +62,7 @@ pub struct Member {
     transport: Transport<Command>,
     status: watch::Receiver<Arc<Status>>,
     shared: Arc<Shared>,
+    events: Arc<Events>,
     /// Closed by the end of the process or of this value, after the member has left: others may take it
     /// for the end of the process.
     listener: Listener,
@@ -125,7 +134,8 @@ impl Member {
         let history = config.history.as_deref();
         let history =
             history.map(|path| History::open(path, config.name.as_str(), nonce)).transpose()?;
-        let report = Report::new(&config, history, tell);
+        let events = Arc::new(Events::open(&config.data));
+        let report = Report::new(&config, (history, Arc::clone(&events)), tell);
         let shared = Arc::new(Shared::new());
         let transport = Transport::start(transport, Some(&listener), |remote| {
             let (place, process) = ((place, lock_file), (start, nonce));
@@ -133,7 +143,7 @@ impl Member {
             let report = (Arc::clone(&shared), report);
             Runtime::new(config, place, process, bridge, remote.clone(), report)
         })?;
-        Ok(Self { transport, status, shared, listener })
+        Ok(Self { transport, status, shared, events, listener })
     }
 
     /// Starts a member, and returns when it sits in a view: from then on it takes locks.
@@ -193,6 +203,33 @@ impl Member {
     #[must_use]
     pub fn stats(&self) -> &Arc<Stats> {
         self.transport.stats()
+    }
+
+    /// What it has counted itself.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let users = self.shared.step(|heart, _, _| heart.node.protocol().locks().own_users());
+        let (held, waiting) = users.unwrap_or_default();
+        let syncs = self.shared.syncs.get().map(|syncs| syncs.spread());
+        Figures { held, waiting, syncs, ..self.shared.counts.figures() }
+    }
+
+    /// The latest events of each kind, also those before this process was started; the latest last.
+    #[must_use]
+    pub fn events(&self) -> Vec<Note> {
+        self.events.latest()
+    }
+
+    /// A copy of what the cluster has agreed on, as far as this member knows; none before it does.
+    #[must_use]
+    pub fn backup(&self) -> Option<Backup> {
+        let seat = |heart: &mut heart::Heart| {
+            heart.seat().map(|seat| quorate_service::Register::clone(&seat.known().register))
+        };
+        let register = self.shared.step(|heart, _, _| seat(heart)).flatten()?;
+        let status = self.status.borrow();
+        let cluster = status.cluster.as_deref()?;
+        Some(Backup::new(&status.cluster_name, cluster, &status.name, register))
     }
 
     /// Leaves the cluster: returns when that is committed, or after this long in vain.

@@ -14,12 +14,10 @@ use tracing::{debug, info};
 
 use crate::config::Config;
 use crate::consensus::Consensus;
+use crate::events::{Events, KEPT, Kind, between};
 use crate::history::History;
 use crate::runtime::{is_late, left};
 use crate::status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
-
-/// So many of the latest events are shown.
-const EVENTS: usize = 100;
 
 /// Steps that happen all the time, and say little.
 const COMMON: [&str; 3] = ["refused", "stray", "stale"];
@@ -32,6 +30,10 @@ pub(crate) struct Report {
     dirty: bool,
     revision: Revision,
     events: VecDeque<String>,
+    /// The same, and more, over restarts.
+    kept: Arc<Events>,
+    /// The register that was looked at last.
+    seen: Option<Arc<Register>>,
     left: bool,
     history: Option<History>,
 }
@@ -39,7 +41,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(
         config: &Config,
-        history: Option<History>,
+        (history, kept): (Option<History>, Arc<Events>),
         tell: watch::Sender<Arc<Status>>,
     ) -> Self {
         let status = Status {
@@ -55,6 +57,8 @@ impl Report {
             dirty: true,
             revision: Revision(0),
             events: VecDeque::new(),
+            kept,
+            seen: None,
             left: false,
             history,
         }
@@ -100,11 +104,23 @@ impl Report {
 
     /// How somebody is reached has changed.
     pub(crate) fn link(&mut self, name: &Name, state: &str) {
-        self.remember(format!("{name} is {state}"));
+        self.remember(Kind::Link, format!("{name} is {state}"));
     }
 
-    fn remember(&mut self, line: String) {
-        if self.events.len() == EVENTS {
+    /// The register is this now.
+    pub(crate) fn look(&mut self, register: &Arc<Register>) {
+        if let Some(before) = self.seen.replace(Arc::clone(register)) {
+            for (kind, text) in between(&before, register) {
+                info!(what = kind.as_str(), "{text}");
+                self.remember(kind, text);
+            }
+        }
+    }
+
+    fn remember(&mut self, kind: Kind, line: String) {
+        let epoch = self.seen.as_ref().map_or(0, |register| register.epoch().0);
+        self.kept.note(kind, epoch, line.clone());
+        if self.events.len() == KEPT {
             self.events.pop_front();
         }
         self.events.push_back(line);
@@ -137,7 +153,7 @@ impl Report {
             } else {
                 info!(step = %step.name, %cause, %seen);
                 let detail = if seen.is_empty() { String::new() } else { format!(" ({seen})") };
-                self.remember(format!("{}{detail}, on {cause}", step.name));
+                self.remember(Kind::Seat, format!("{}{detail}, on {cause}", step.name));
             }
         }
     }

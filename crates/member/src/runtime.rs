@@ -254,6 +254,9 @@ impl Runtime {
             // Its seat waits until its disk votes: so whoever founded the cluster is not alone with it.
             if let Err(why) = consensus.start(place, config, bridge, remote) {
                 self.give_up(&why);
+            } else if let Some(syncs) = self.consensus.syncs() {
+                // There is one disk.
+                let _ = self.shared.syncs.set(syncs);
             }
             return;
         }
@@ -349,6 +352,9 @@ impl Runtime {
 
     fn on_event(&mut self, event: &seat::Event) {
         self.report.event(event);
+        if matches!(event, seat::Event::Installed { .. }) {
+            self.shared.counts.installed();
+        }
         if matches!(event, seat::Event::Left) {
             for told in self.leaving.drain(..) {
                 // Whoever asked may have stopped waiting.
@@ -363,6 +369,7 @@ impl Runtime {
         if !self.report.is_news(known.revision) {
             return;
         }
+        self.report.look(&known.register);
         self.dial(io, &known.register);
         if let Some(heart) = self.shared.lock().as_mut() {
             heart.find_ways();
@@ -616,7 +623,11 @@ impl Handler for Runtime {
     }
 
     fn frame(&mut self, io: &mut Io<'_>, peer: Peer, lane: Lane, bytes: &[u8]) {
-        match (lane, Frame::decode(bytes)) {
+        let frame = Frame::decode(bytes);
+        if let Some(frame) = &frame {
+            self.shared.counts.came(frame, bytes.len());
+        }
+        match (lane, frame) {
             (Lane::Founding, Some(Frame::Founding(msg))) => {
                 let name = io.name(peer);
                 let seed = self.config.seeds.iter().position(|seed| seed.name == *name);
