@@ -25,6 +25,9 @@ pub(crate) struct DoctorOptions {
     /// For programs
     #[arg(long)]
     json: bool,
+    /// Only says whether it takes locks: exit code 0 if it does, else 1
+    #[arg(long)]
+    ready: bool,
     /// Only looks, and takes no lock
     #[arg(long)]
     look: bool,
@@ -91,6 +94,11 @@ pub(crate) async fn doctor(options: &DoctorOptions) -> Result<u8, Failure> {
         return clear_pledge(data).map(|()| 0);
     }
     let socket = options.at.find()?;
+    if options.ready {
+        let (code, said) = client::call(&socket, hyper::Method::GET, "/readyz", None).await?;
+        anstream::println!("{}", said.as_str().unwrap_or_default().trim_end());
+        return Ok(u8::from(!code.is_success()));
+    }
     let clock = look::Clock::read();
     let status: Status = client::get(&socket, "/v1/status").await?;
     let diagnosis: Diagnosis = client::get(&socket, "/v1/diagnosis").await?;

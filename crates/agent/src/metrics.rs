@@ -261,7 +261,7 @@ mod tests {
             } else if !line.starts_with('#') {
                 let name = line.split(['{', ' ']).next().unwrap();
                 let ends = ["_bucket", "_sum", "_count", ""];
-                let base = |end: &&str| name.strip_suffix(**end).is_some_and(|it| known.contains(it));
+                let base = |end: &&str| name.strip_suffix(*end).is_some_and(|it| known.contains(it));
                 assert!(ends.iter().any(|end| base(&end)), "{line}");
             }
         }

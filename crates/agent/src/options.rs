@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use quorate_member::{Config, Engine, Profile, Seed, Timers};
+use quorate_member::{Config, Engine, Profile, Seed, Timers, TraceConfig};
 use quorate_transport::{Name, Security};
 use serde::Deserialize;
 
@@ -46,6 +46,9 @@ pub(crate) struct AgentOptions {
     /// The socket for programs on this machine [default: agent.sock in the data directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
+    /// Who may use that socket, as a file mode in octal digits [default: 600]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) socket_mode: Option<String>,
     /// Where it listens for HTTP, on loopback; none for nowhere [default: none]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) http: Option<String>,
@@ -58,6 +61,9 @@ pub(crate) struct AgentOptions {
     /// Found the cluster if there is none: only the first of the seeds, and only once
     #[arg(long)]
     pub(crate) found: bool,
+    /// As --found, if this is the member's name: where all are started with the same flags
+    #[arg(long, value_name = "NAME")]
+    pub(crate) founder: Option<String>,
     /// The certificates of who is believed
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
@@ -82,6 +88,12 @@ pub(crate) struct AgentOptions {
     /// How long those who hold something have when the agent is told to end, such as 30s [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drain: Option<String>,
+    /// Write down what clients do with locks, for quorate import member and quorate verify
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Of one in so many locks, picked by their names [default: 1]
+    #[arg(long, value_name = "N", requires = "trace")]
+    pub(crate) trace_sample: Option<u32>,
     /// How the log is written: text or json
     #[arg(long, value_name = "STYLE")]
     pub(crate) log: Option<String>,
@@ -99,6 +111,7 @@ pub(crate) struct AgentOptions {
 pub(crate) struct Setting {
     pub(crate) member: Config,
     pub(crate) socket: PathBuf,
+    pub(crate) socket_mode: u32,
     pub(crate) http: Option<String>,
     pub(crate) log: Style,
     /// How long those who hold something have at the end.
@@ -130,10 +143,12 @@ impl AgentOptions {
             seeds: list(self.seeds, file.seeds),
             data: self.data.or(file.data),
             socket: self.socket.or(file.socket),
+            socket_mode: self.socket_mode.or(file.socket_mode),
             http: self.http.or(file.http),
             profile: self.profile.or(file.profile),
             lease: self.lease.or(file.lease),
             found: self.found || file.found,
+            founder: self.founder.or(file.founder),
             ca: self.ca.or(file.ca),
             cert: self.cert.or(file.cert),
             key: self.key.or(file.key),
@@ -142,6 +157,8 @@ impl AgentOptions {
             etcd: list(self.etcd, file.etcd),
             etcd_key: self.etcd_key.or(file.etcd_key),
             drain: self.drain.or(file.drain),
+            trace: self.trace.or(file.trace),
+            trace_sample: self.trace_sample.or(file.trace_sample),
             log: self.log.or(file.log),
             history: self.history.or(file.history),
             with_parent: self.with_parent,
@@ -193,6 +210,11 @@ impl AgentOptions {
         let drain = all.drain.as_deref().map_or(Ok(DRAIN), span);
         let drain = drain.map_err(|error| Failure::input(format!("--drain: {error}")))?;
         let http = all.http.filter(|http| http != "none");
+        let founder = all.founder.is_some_and(|founder| founder == name.as_str());
+        let one_in = all.trace_sample.unwrap_or(1);
+        if one_in == 0 {
+            return Err(Failure::input("--trace-sample 0: one in how many locks? 1 is all of them"));
+        }
         let member = Config {
             name,
             cluster,
@@ -200,16 +222,23 @@ impl AgentOptions {
             advertise: all.advertise,
             seeds,
             timers,
-            found: all.found,
+            found: all.found || founder,
             trust_refusal: all.trust_refusal || profile == Profile::Dev,
             security,
             engine,
             history: all.history,
+            trace: all.trace.map(|path| TraceConfig { path, one_in }),
             data: data.clone(),
         };
         member.check().map_err(Failure::input)?;
+        let mode = all.socket_mode.as_deref().unwrap_or("600");
+        let socket_mode = u32::from_str_radix(mode, 8).ok().filter(|mode| *mode <= 0o777);
+        let socket_mode = socket_mode.ok_or_else(|| {
+            Failure::input(format!("--socket-mode {mode}: a file mode, such as 660"))
+        })?;
         let socket = all.socket.unwrap_or_else(|| data.join("agent.sock"));
-        Ok(Setting { member, socket, http, log, drain, with_parent: all.with_parent })
+        let with_parent = all.with_parent;
+        Ok(Setting { member, socket, socket_mode, http, log, drain, with_parent })
     }
 
     fn security(&self) -> Result<Security, Failure> {
@@ -280,6 +309,14 @@ mod tests {
         assert!(refused(&format!("{one}\nlease = '1ms'")).contains("--lease"));
         let setting = options(one).settle().unwrap();
         assert_eq!(setting.member.listen, "h:1");
+        assert!(!setting.member.found);
+        let founds = |founder: &str| {
+            options(&format!("{one}\nfounder = '{founder}'")).settle().unwrap().member.found
+        };
+        assert!(founds("a") && !founds("b"));
+        assert!(refused(&format!("{one}\nsocket-mode = '9'")).contains("--socket-mode 9"));
+        assert!(refused(&format!("{one}\ndrain = 'soon'")).contains("--drain"));
+        assert!(refused(&format!("{one}\ntrace = 't'\ntrace-sample = 0")).contains("0"));
     }
 
     #[test]

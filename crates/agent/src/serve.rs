@@ -62,7 +62,7 @@ async fn serve(setting: Setting) -> Result<(), Failure> {
     })?;
     let member = Arc::new(member);
     // Only now: the directory is this process's alone.
-    let socket = listen(&setting.socket)
+    let socket = listen(&setting.socket, setting.socket_mode)
         .map_err(|error| refused(&error, "--socket", &setting.socket.display().to_string()))?;
     info!(%name, socket = %setting.socket.display(), "the agent has started");
     let sessions = Sessions::new(Arc::clone(&member));
@@ -84,6 +84,7 @@ async fn serve(setting: Setting) -> Result<(), Failure> {
         }
         Err(why) => Err(Failure::broken(why)),
     };
+    member.end_trace();
     // Whoever is served meanwhile is cut off: the process ends.
     let _ = fs::remove_file(&setting.socket);
     if let Some(member) = Arc::into_inner(member) {
@@ -137,9 +138,9 @@ async fn until_told(member: &Member, sessions: &Sessions) -> Result<(), String> 
     }
 }
 
-/// A socket that only this user can use. Whatever an earlier process left there is removed: the data
+/// A socket that only those with this file mode can use. Whatever an earlier process left there is removed: the data
 /// directory, where it is by default, belongs to this one.
-fn listen(path: &Path) -> io::Result<UnixListener> {
+fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -148,7 +149,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         fs::create_dir_all(parent)?;
     }
     let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     Ok(listener)
 }
 

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use crate::figures::Counts;
 use crate::lease::Lease;
 use crate::runtime::Command;
+use crate::trace::Tracer;
 use crate::words::Frame;
 
 /// The node that a process is, to itself.
@@ -73,6 +74,7 @@ pub(crate) struct Heart {
     lease: Arc<Lease>,
     wishes: u64,
     pub(crate) counts: Arc<Counts>,
+    pub(crate) tracer: Option<Tracer>,
 }
 
 /// The heart of a process, for all its threads.
@@ -85,6 +87,8 @@ pub(crate) struct Shared {
     pub(crate) counts: Arc<Counts>,
     /// How long the own disk takes, once there is one.
     pub(crate) syncs: OnceLock<Arc<Histogram>>,
+    /// Until there is a heart.
+    tracer: Mutex<Option<Tracer>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -94,10 +98,11 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(tracer: Option<Tracer>) -> Self {
         let (heart, remote) = (Mutex::new(None), OnceLock::new());
         let (counts, syncs) = (Arc::default(), OnceLock::new());
-        Self { heart, remote, until: watch::Sender::new(Time::ZERO), counts, syncs }
+        let (until, tracer) = (watch::Sender::new(Time::ZERO), Mutex::new(tracer));
+        Self { heart, remote, until, counts, syncs, tracer }
     }
 
     /// This is the way to the thread of the transport.
@@ -118,7 +123,8 @@ impl Shared {
 
     /// From now on it has one.
     pub(crate) fn begin(&self, service: Service, seed: u64) {
-        *self.lock() = Some(Heart::new(service, seed, Arc::clone(&self.counts)));
+        let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        *self.lock() = Some(Heart::new(service, seed, Arc::clone(&self.counts), tracer));
     }
 
     /// A step of a user: what it sends goes out from here.
@@ -135,7 +141,7 @@ impl Shared {
 }
 
 impl Heart {
-    fn new(service: Service, seed: u64, counts: Arc<Counts>) -> Self {
+    fn new(service: Service, seed: u64, counts: Arc<Counts>, tracer: Option<Tracer>) -> Self {
         Self {
             node: Node::new(ME, service),
             dice: Dice(seed | 1),
@@ -150,6 +156,7 @@ impl Heart {
             lease: Arc::new(Lease::lost()),
             wishes: 0,
             counts,
+            tracer,
         }
     }
 
@@ -189,7 +196,11 @@ impl Heart {
     ) -> (WishId, Option<Outcome>) {
         self.wishes += 1;
         let id = WishId(self.wishes);
-        let command = service::Command::Wish(lock.clone(), wish(id));
+        let wish = wish(id);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.wish(now, lock, &wish);
+        }
+        let command = service::Command::Wish(lock.clone(), wish);
         // Locks refuse by telling so.
         let _ = self.node.command(now, &mut self.dice, command);
         let outcome = self.send_until(id, calls);
@@ -206,6 +217,9 @@ impl Heart {
         self.mourners.remove(&id);
         self.yielders.remove(&id);
         self.lost.remove(&id);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.released(now, id);
+        }
         let command = service::Command::Release(lock.clone(), id);
         // What is not there any more is no fault.
         let _ = self.node.command(now, &mut self.dice, command);
@@ -232,11 +246,19 @@ impl Heart {
         match event {
             Event::Granted { wish, fence, .. } => {
                 let outcome = Outcome::Granted(fence, Arc::clone(&self.lease));
+                self.write_down(wish, &outcome);
                 self.answer(wish, outcome, calls);
             }
-            Event::Refused { wish, why, .. } => self.answer(wish, Outcome::Refused(why), calls),
+            Event::Refused { wish, why, .. } => {
+                let outcome = Outcome::Refused(why);
+                self.write_down(wish, &outcome);
+                self.answer(wish, outcome, calls);
+            }
             Event::Lost { wish, why, .. } => {
                 self.lost.insert(wish, why);
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.lost(quorate_transport::now(), wish);
+                }
                 if let Some(told) = self.mourners.remove(&wish) {
                     calls.push(Box::new(move || told(why)));
                 }
@@ -300,7 +322,19 @@ impl Heart {
                 output => self.carry_out(output, calls),
             }
         }
+        if let Some(outcome) = &outcome {
+            self.write_down(mine, outcome);
+        }
         outcome
+    }
+
+    /// What came of a wish goes into the trace.
+    fn write_down(&mut self, wish: WishId, outcome: &Outcome) {
+        let Some(tracer) = &mut self.tracer else { return };
+        match outcome {
+            Outcome::Granted(fence, _) => tracer.granted(quorate_transport::now(), wish, *fence),
+            Outcome::Refused(_) => tracer.over(wish),
+        }
     }
 
     fn send_directly(&mut self, calls: &mut Calls) {

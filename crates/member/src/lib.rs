@@ -26,6 +26,7 @@ mod profile;
 mod report;
 mod runtime;
 mod status;
+mod trace;
 mod words;
 
 use std::fmt;
@@ -46,6 +47,7 @@ pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
 pub use quorate_authority::Spread;
 pub use quorate_service::locks::Fence;
+pub use trace::TraceConfig;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 
 use bridge::Bridge;
@@ -55,6 +57,7 @@ use history::History;
 use place::Place;
 use report::Report;
 use runtime::{Command, Runtime};
+use trace::Tracer;
 
 /// A member of a cluster, in this process.
 #[derive(Debug)]
@@ -136,7 +139,9 @@ impl Member {
             history.map(|path| History::open(path, config.name.as_str(), nonce)).transpose()?;
         let events = Arc::new(Events::open(&config.data));
         let report = Report::new(&config, (history, Arc::clone(&events)), tell);
-        let shared = Arc::new(Shared::new());
+        let tracer = config.trace.as_ref();
+        let tracer = tracer.map(|trace| Tracer::start(trace, config.name.as_str(), nonce));
+        let shared = Arc::new(Shared::new(tracer.transpose()?));
         let transport = Transport::start(transport, Some(&listener), |remote| {
             let (place, process) = ((place, lock_file), (start, nonce));
             shared.meet(remote);
@@ -218,6 +223,14 @@ impl Member {
     #[must_use]
     pub fn events(&self) -> Vec<Note> {
         self.events.latest()
+    }
+
+    /// Ends the trace of locks, if one is written: returns when its last line is on its way to the disk.
+    pub fn end_trace(&self) {
+        let tracer = self.shared.step(|heart, _, _| heart.tracer.take()).flatten();
+        if let Some(tracer) = tracer {
+            tracer.finish();
+        }
     }
 
     /// A copy of what the cluster has agreed on, as far as this member knows; none before it does.
