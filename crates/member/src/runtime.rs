@@ -433,8 +433,11 @@ impl Runtime {
     /// Has the kernel watch the processes of members; those that are over already.
     fn watch_processes(&mut self, io: &mut Io<'_>, register: &Register) -> Vec<Start> {
         let starts: Vec<Start> = register.members().map(|(_, it)| it.process.start()).collect();
-        let gone = self.sights.extract_if(.., |start, _| !starts.contains(start));
-        gone.filter_map(|(_, watch)| watch).for_each(|watch| io.unwatch(watch));
+        self.sights.retain(|start, watch| {
+            let stays = starts.contains(start);
+            watch.filter(|_| !stays).into_iter().for_each(|watch| io.unwatch(watch));
+            stays
+        });
         let mut over = Vec::new();
         for start in starts {
             if start == self.start || self.sights.contains_key(&start) {
