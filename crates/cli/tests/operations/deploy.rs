@@ -59,7 +59,8 @@ fn the_file_of_an_agent_can_be_read() {
 /// The words after an instruction, by instruction, of all stages.
 fn instructions(text: &str) -> Vec<(String, String)> {
     let joined = text.replace("\\\n", " ");
-    let lines = joined.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines =
+        joined.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -73,7 +74,16 @@ fn the_container_file_is_sound() {
     let text = read("container/Containerfile");
     let all = instructions(&text);
     let known: BTreeSet<&str> = [
-        "FROM", "RUN", "WORKDIR", "COPY", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "ENV", "ENTRYPOINT",
+        "FROM",
+        "RUN",
+        "WORKDIR",
+        "COPY",
+        "USER",
+        "VOLUME",
+        "EXPOSE",
+        "STOPSIGNAL",
+        "ENV",
+        "ENTRYPOINT",
         "CMD",
     ]
     .into();
@@ -87,11 +97,15 @@ fn the_container_file_is_sound() {
     assert!(!user.starts_with('0') && !user.contains("root"), "it does not run as root");
     assert_eq!(of("STOPSIGNAL"), Some("SIGTERM"), "the signal that drains");
     for word in ["ENTRYPOINT", "CMD", "VOLUME"] {
-        let list: Vec<String> = serde_json::from_str(of(word).expect("it is there")).expect("a list");
+        let list: Vec<String> =
+            serde_json::from_str(of(word).expect("it is there")).expect("a list");
         assert!(!list.is_empty(), "{word} is a list: no shell comes between it and signals");
     }
-    let stages: BTreeSet<&str> =
-        all.iter().filter(|(word, _)| word == "FROM").filter_map(|(_, it)| it.split(" AS ").nth(1)).collect();
+    let stages: BTreeSet<&str> = all
+        .iter()
+        .filter(|(word, _)| word == "FROM")
+        .filter_map(|(_, it)| it.split(" AS ").nth(1))
+        .collect();
     for (_, rest) in all.iter().filter(|(word, _)| word == "COPY") {
         if let Some(from) = rest.split("--from=").nth(1).and_then(|it| it.split(' ').next()) {
             assert!(stages.contains(from), "{from} is no stage");
@@ -105,7 +119,10 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     let quoted = |line: &str| -> Vec<String> {
         line.split('"').skip(1).step_by(2).map(str::to_owned).collect()
     };
-    text.lines().filter(|line| line.contains("\"/quorate\"")).map(|line| quoted(line)[1..].to_vec()).collect()
+    text.lines()
+        .filter(|line| line.contains("\"/quorate\""))
+        .map(|line| quoted(line)[1..].to_vec())
+        .collect()
 }
 
 #[test]

@@ -11,11 +11,8 @@ fn a_seed_that_is_left_alone_goes_on_when_told_to_and_fences_grow() {
     let [a, b, c] = site.all();
     let before = site.ready("a");
     let old = fence(&site.socket("a"), "job");
-    let recover = format!(
-        "recover --force --data {} --seeds {}",
-        site.data("a").display(),
-        site.seeds
-    );
+    let recover =
+        format!("recover --force --data {} --seeds {}", site.data("a").display(), site.seeds);
     let running = quorate(&recover);
     assert_eq!(running.status.code(), Some(2));
     assert!(text(&running.stderr).contains("end its agent first"), "{}", text(&running.stderr));

@@ -2,6 +2,8 @@
 
 mod deploy;
 mod disaster;
+mod documents;
+#[allow(dead_code, reason = "what the tests of pains need is in it as well")]
 mod stage;
 
 use std::io::{BufRead as _, BufReader};
@@ -9,8 +11,8 @@ use std::io::{BufRead as _, BufReader};
 use serde_json::Value;
 
 use stage::{
-    Dev, Holder, Site, fence, get, is_gone, lock, metric, quorate, seated, signal, start, text, until,
-    until_status,
+    Dev, Holder, Site, fence, get, is_gone, lock, metric, quorate, seated, signal, start, text,
+    until, until_status,
 };
 
 #[test]
@@ -28,7 +30,9 @@ fn metrics_and_probes_say_how_a_member_is() {
     assert!(metric(&socket, "quorate_disk_sync_seconds_count") > 0.0);
     assert!(metric(&socket, "quorate_frames_received_total{kind=\"seat\"}") > 0.0);
     assert_eq!(metric(&socket, "quorate_link_up{peer=\"b\"}"), 1.0);
-    until("renewals", || (metric(&socket, "quorate_lease_slack_seconds_count") > 2.0).then_some(()));
+    until("renewals", || {
+        (metric(&socket, "quorate_lease_slack_seconds_count") > 2.0).then_some(())
+    });
 
     let holder = Holder::start(root.path(), &socket, "job");
     assert_eq!(metric(&socket, "quorate_locks_held"), 1.0);
@@ -114,7 +118,8 @@ fn a_watch_that_no_terminal_reads_is_lines_of_what_changed() {
     let mut lines = BufReader::new(watch.0.stdout.take().expect("it is read")).lines();
     assert_eq!(lines.next().expect("a line").expect("text"), "[]");
     let holder = Holder::start(root.path(), &dev.socket(1), "job");
-    let held: Value = serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON");
+    let held: Value =
+        serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON");
     assert_eq!(held[0]["name"], "job");
     assert_eq!(holder.finish(), Some(0));
 }
@@ -126,7 +131,8 @@ fn the_doctor_finds_nothing_wrong_with_a_cluster_that_works_and_something_with_o
     let done = quorate(&format!("doctor --json --connect {}", dev.socket(1)));
     let findings: Vec<Value> = serde_json::from_slice(&done.stdout).expect("JSON");
     assert_eq!(done.status.code(), Some(0), "{findings:#?}");
-    for what in ["standing", "lock", "exclusion", "loss", "next holder", "fences", "killed holder"] {
+    for what in ["standing", "lock", "exclusion", "loss", "next holder", "fences", "killed holder"]
+    {
         let well = |it: &&Value| it["what"] == what && it["verdict"] == "well";
         assert!(findings.iter().any(|it| well(&it)), "{what} in {findings:#?}");
     }

@@ -60,9 +60,20 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 /// What an agent answers over its socket: the code, and the body.
 pub(crate) fn get(socket: &str, path: &str) -> Option<(u16, String)> {
+    ask(socket, "GET", path, "")
+}
+
+/// What it answers to a request with a body in JSON.
+pub(crate) fn ask(socket: &str, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = UnixStream::connect(socket).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: agent\r\nconnection: close\r\n\r\n").ok()?;
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: agent\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     let code = answer.split(' ').nth(1)?.parse().ok()?;
