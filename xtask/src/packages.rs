@@ -18,7 +18,8 @@ type Version = (u32, u32);
 pub(crate) fn check(root: &Path) -> Result<Step, String> {
     // What other systems would need is not there, and is not asked for.
     let words = ["metadata", "--format-version", "1", "--locked", "--filter-platform"];
-    let metadata = run_silently(cargo(root, &[&words[..], &["x86_64-unknown-linux-gnu"]].concat()))?;
+    let metadata =
+        run_silently(cargo(root, &[&words[..], &["x86_64-unknown-linux-gnu"]].concat()))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
     let members: BTreeSet<&str> =
         list(&metadata["workspace_members"]).iter().filter_map(Value::as_str).collect();

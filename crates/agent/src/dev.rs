@@ -124,7 +124,16 @@ fn start(options: &DevOptions) -> Result<Cluster, Failure> {
         let (name, home) = (name(place), dir.join(name(place)));
         let socket = home.join("agent.sock");
         let mut command = Command::new(&program);
-        command.args(["agent", "--with-parent", "--profile", "dev", "--cluster", "dev", "--drain", "0s"]);
+        command.args([
+            "agent",
+            "--with-parent",
+            "--profile",
+            "dev",
+            "--cluster",
+            "dev",
+            "--drain",
+            "0s",
+        ]);
         command.args(["--name", &name, "--listen", address, "--seeds", &seeds.join(",")]);
         command
             .arg("--data")

@@ -13,9 +13,9 @@ use clap::Args;
 use quorate_member::{Offline, Status};
 use serde::Serialize;
 
+use crate::Failure;
 use crate::client::{self, Where};
 use crate::operations::Diagnosis;
-use crate::Failure;
 
 /// What is examined.
 #[derive(Args, Clone, Debug)]
@@ -131,10 +131,7 @@ fn tell(findings: &[Finding]) {
     }
     let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
     let (poor, wrong) = (count(Verdict::Poor), count(Verdict::Wrong));
-    anstream::println!(
-        "\n{} examined, {wrong} wrong, {poor} poor",
-        findings.len()
-    );
+    anstream::println!("\n{} examined, {wrong} wrong, {poor} poor", findings.len());
 }
 
 fn clear_pledge(data: &Path) -> Result<(), Failure> {

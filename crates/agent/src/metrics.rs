@@ -110,7 +110,11 @@ fn membership(text: &mut Text, observed: &Observed<'_>) {
         let count = status.members.iter().filter(|member| member.state == state).count();
         text.value("members", &[("state", state)], count);
     }
-    text.head("unreachable", "gauge", "1 for each pair of which one says that it does not reach the other.");
+    text.head(
+        "unreachable",
+        "gauge",
+        "1 for each pair of which one says that it does not reach the other.",
+    );
     for member in &status.members {
         for other in &member.unreachable {
             text.value("unreachable", &[("from", &member.name), ("to", other)], 1);
@@ -142,7 +146,12 @@ fn membership(text: &mut Text, observed: &Observed<'_>) {
 fn locks(text: &mut Text, observed: &Observed<'_>) {
     let figures = observed.figures;
     text.one("locks_held", "gauge", "Guards of this process's users.", figures.held);
-    text.one("locks_waiting", "gauge", "Wishes of this process's users that wait.", figures.waiting);
+    text.one(
+        "locks_waiting",
+        "gauge",
+        "Wishes of this process's users that wait.",
+        figures.waiting,
+    );
     let help = "Locks granted at once: the right to them rested here.";
     text.one("locks_at_once_total", "counter", help, figures.at_once);
     let help = "Time from the wish to the grant, of those that were not granted at once.";
@@ -165,12 +174,18 @@ fn links(text: &mut Text, observed: &Observed<'_>) {
         ("link_queued_bytes", "gauge", "Bytes that are not acknowledged.", |peer| {
             Some((peer.control_queued + peer.data_queued) as f64)
         }),
-        ("link_frames_in_total", "counter", "Frames from there.", |peer| Some(peer.frames_in as f64)),
-        ("link_frames_out_total", "counter", "Frames to there.", |peer| Some(peer.frames_out as f64)),
+        ("link_frames_in_total", "counter", "Frames from there.", |peer| {
+            Some(peer.frames_in as f64)
+        }),
+        ("link_frames_out_total", "counter", "Frames to there.", |peer| {
+            Some(peer.frames_out as f64)
+        }),
         ("link_connections_total", "counter", "Connections that were established.", |peer| {
             Some(peer.connections as f64)
         }),
-        ("link_losses_total", "counter", "Sessions that were lost.", |peer| Some(peer.losses as f64)),
+        ("link_losses_total", "counter", "Sessions that were lost.", |peer| {
+            Some(peer.losses as f64)
+        }),
     ];
     for (name, kind, help, look) in looks {
         text.head(name, kind, help);
@@ -261,8 +276,9 @@ mod tests {
             } else if !line.starts_with('#') {
                 let name = line.split(['{', ' ']).next().unwrap();
                 let ends = ["_bucket", "_sum", "_count", ""];
-                let base = |end: &&str| name.strip_suffix(*end).is_some_and(|it| known.contains(it));
-                assert!(ends.iter().any(|end| base(&end)), "{line}");
+                let base =
+                    |end: &&str| name.strip_suffix(*end).is_some_and(|it| known.contains(it));
+                assert!(ends.iter().any(|end| base(end)), "{line}");
             }
         }
     }

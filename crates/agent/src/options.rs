@@ -92,7 +92,7 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Of one in so many locks, picked by their names [default: 1]
-    #[arg(long, value_name = "N", requires = "trace")]
+    #[arg(long, value_name = "N")]
     pub(crate) trace_sample: Option<u32>,
     /// How the log is written: text or json
     #[arg(long, value_name = "STYLE")]
@@ -171,7 +171,8 @@ impl AgentOptions {
     /// If something is missing or makes no sense.
     pub(crate) fn settle(self) -> Result<Setting, Failure> {
         let all = self.with_file()?;
-        let security = all.security()?;
+        let (security, trace) = (all.security()?, all.traced()?);
+        let (drain, socket_mode) = (all.patience()?, all.mode()?);
         let needed = |what: Option<String>, flag: &str| {
             what.ok_or_else(|| {
                 Failure::input(format!("{flag} is missing; see quorate agent --help"))
@@ -207,14 +208,8 @@ impl AgentOptions {
         };
         let log = all.log.as_deref().unwrap_or("text").parse();
         let log = log.map_err(|error| Failure::input(format!("--log: {error}")))?;
-        let drain = all.drain.as_deref().map_or(Ok(DRAIN), span);
-        let drain = drain.map_err(|error| Failure::input(format!("--drain: {error}")))?;
         let http = all.http.filter(|http| http != "none");
         let founder = all.founder.is_some_and(|founder| founder == name.as_str());
-        let one_in = all.trace_sample.unwrap_or(1);
-        if one_in == 0 {
-            return Err(Failure::input("--trace-sample 0: one in how many locks? 1 is all of them"));
-        }
         let member = Config {
             name,
             cluster,
@@ -227,18 +222,38 @@ impl AgentOptions {
             security,
             engine,
             history: all.history,
-            trace: all.trace.map(|path| TraceConfig { path, one_in }),
+            trace,
             data: data.clone(),
         };
         member.check().map_err(Failure::input)?;
-        let mode = all.socket_mode.as_deref().unwrap_or("600");
-        let socket_mode = u32::from_str_radix(mode, 8).ok().filter(|mode| *mode <= 0o777);
-        let socket_mode = socket_mode.ok_or_else(|| {
-            Failure::input(format!("--socket-mode {mode}: a file mode, such as 660"))
-        })?;
         let socket = all.socket.unwrap_or_else(|| data.join("agent.sock"));
         let with_parent = all.with_parent;
         Ok(Setting { member, socket, socket_mode, http, log, drain, with_parent })
+    }
+
+    /// How long those who hold something have at the end.
+    fn patience(&self) -> Result<Duration, Failure> {
+        let drain = self.drain.as_deref().map_or(Ok(DRAIN), span);
+        drain.map_err(|error| Failure::input(format!("--drain: {error}")))
+    }
+
+    /// Who may use the socket.
+    fn mode(&self) -> Result<u32, Failure> {
+        let text = self.socket_mode.as_deref().unwrap_or("600");
+        let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+        mode.ok_or_else(|| {
+            Failure::input(format!("--socket-mode {text}: a file mode, such as 660"))
+        })
+    }
+
+    /// Where a trace is written, and of which locks.
+    fn traced(&self) -> Result<Option<TraceConfig>, Failure> {
+        let one_in = self.trace_sample.unwrap_or(1);
+        if one_in == 0 {
+            let sentence = "--trace-sample 0: one in how many locks? 1 is all of them";
+            return Err(Failure::input(sentence));
+        }
+        Ok(self.trace.clone().map(|path| TraceConfig { path, one_in }))
     }
 
     fn security(&self) -> Result<Security, Failure> {

@@ -66,7 +66,8 @@ async fn serve(setting: Setting) -> Result<(), Failure> {
         .map_err(|error| refused(&error, "--socket", &setting.socket.display().to_string()))?;
     info!(%name, socket = %setting.socket.display(), "the agent has started");
     let sessions = Sessions::new(Arc::clone(&member));
-    let desk = Desk { member: Arc::clone(&member), sessions: Arc::clone(&sessions), data, security };
+    let desk =
+        Desk { member: Arc::clone(&member), sessions: Arc::clone(&sessions), data, security };
     let api = router(Arc::clone(&member), Arc::clone(&sessions)).merge(looks(desk.clone()));
     tokio::spawn(axum::serve(socket, api.clone().merge(deeds(desk))).into_future());
     if let Some(http) = http {

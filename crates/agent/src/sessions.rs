@@ -196,7 +196,12 @@ impl Sessions {
             return Err(SessionError::TooMany("locks of one session"));
         }
         // Before anything is granted: from then on no evidence of this agent's death counts.
-        if !self.member.host(true).await {
+        let hosts = self.member.host(true);
+        let hosts = match wanted.wait {
+            Some(wait) => timeout(wait, hosts).await.map_err(|_| LockError::Timeout)?,
+            None => hosts.await,
+        };
+        if !hosts {
             return Err(LockError::Closed.into());
         }
         let locks = self.member.locks();

@@ -61,7 +61,9 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Done, BadInput> {
     Ok(Done::Holds)
 }
 
-fn read(ImportArguments { format, files, lock, .. }: &ImportArguments) -> Result<TraceFile, BadInput> {
+fn read(
+    ImportArguments { format, files, lock, .. }: &ImportArguments,
+) -> Result<TraceFile, BadInput> {
     let [file, others @ ..] = &files[..] else {
         return Err(BadInput::new("FILE", "there is none"));
     };

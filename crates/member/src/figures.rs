@@ -113,7 +113,9 @@ impl Counts {
             slack: self.slack.spread(),
             leases_lost: read(&self.leases_lost),
             views: read(&self.views),
-            frames: frames.map(|(kind, (count, bytes))| (*kind, read(count), read(bytes))).collect(),
+            frames: frames
+                .map(|(kind, (count, bytes))| (*kind, read(count), read(bytes)))
+                .collect(),
             ..Figures::default()
         }
     }

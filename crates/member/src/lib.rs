@@ -47,8 +47,8 @@ pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
 pub use quorate_authority::Spread;
 pub use quorate_service::locks::Fence;
-pub use trace::TraceConfig;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
+pub use trace::TraceConfig;
 
 use bridge::Bridge;
 use events::Events;

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quorate_authority::raft::{Disk as _, Redb, Stored};
+use quorate_service::Register;
 use quorate_service::founding::{Instance, Standing};
 use quorate_service::lease::silence;
-use quorate_service::Register;
 use serde::{Deserialize, Serialize};
 
 use crate::consensus::random_id;
@@ -229,7 +229,8 @@ impl Offline {
         let register = register.recovered(above.saturating_add(1).max(unix_ms()));
         let (directory, id) = (self.place.authority(), random_id());
         let fresh = directory.with_extension("new");
-        let wrong = |error: &dyn fmt::Display| OfflineError(format!("{}: {error}", fresh.display()));
+        let wrong =
+            |error: &dyn fmt::Display| OfflineError(format!("{}: {error}", fresh.display()));
         if fresh.exists() {
             // Nobody has ever voted with it.
             fs::remove_dir_all(&fresh).map_err(|error| wrong(&error))?;

@@ -53,7 +53,7 @@ pub(crate) struct Tracer {
 }
 
 enum Line {
-    Record(Record),
+    Record(Box<Record>),
     End,
 }
 
@@ -146,11 +146,11 @@ impl Tracer {
                 fields: vec![(Cow::Borrowed("lines"), self.missing)],
             };
             let gap = record_of_gap(at, step);
-            if self.lines.try_send(Line::Record(gap)).is_ok() {
+            if self.lines.try_send(Line::Record(Box::new(gap))).is_ok() {
                 self.missing = 0;
             }
         }
-        if let Err(TrySendError::Full(_)) = self.lines.try_send(Line::Record(record)) {
+        if let Err(TrySendError::Full(_)) = self.lines.try_send(Line::Record(Box::new(record))) {
             self.missing += 1;
         }
     }
@@ -163,13 +163,7 @@ impl Drop for Tracer {
     }
 }
 
-fn record(
-    at: Time,
-    node: NodeId,
-    input: Happening,
-    step: Step,
-    emit: Option<String>,
-) -> Record {
+fn record(at: Time, node: NodeId, input: Happening, step: Step, emit: Option<String>) -> Record {
     let effects = emit.map(Outcome::Emit).into_iter().collect();
     Record { at, node, input, choices: Vec::new(), steps: vec![step], effects, violation: None }
 }
@@ -297,10 +291,14 @@ mod tests {
         tracer.wish(Time(6), &job, &wish(4, Mode::Exclusive));
         drop(tracer);
         let lines = read(&path);
-        assert!(lines[0].contains(r#""algorithm":"locks""#) && lines[0].contains(r#""member":"a""#));
+        assert!(
+            lines[0].contains(r#""algorithm":"locks""#) && lines[0].contains(r#""member":"a""#)
+        );
         let users: Vec<bool> = lines[1..].iter().map(|it| it.contains(r#""n":1,"#)).collect();
         assert_eq!(users, [true, false, true, true, true, false], "{lines:#?}");
-        assert!(lines[3].contains("Fenced(5:6)") && lines[3].contains(r#""step":"main/job","wish":1"#));
+        assert!(
+            lines[3].contains("Fenced(5:6)") && lines[3].contains(r#""step":"main/job","wish":1"#)
+        );
         assert_eq!(fs::read_to_string(aside(&path)).unwrap(), "before");
     }
 

@@ -26,7 +26,8 @@ type Broken = (String, &'static str);
 /// Tries everything; what comes after something broken is not tried.
 pub(super) async fn try_all(socket: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let name = format!("quorate-doctor-{}-{:08x}", std::process::id(), quorate_transport::nonce() as u32);
+    let name =
+        format!("quorate-doctor-{}-{:08x}", std::process::id(), quorate_transport::nonce() as u32);
     let chain = Chain { socket, name };
     if let Err((what, (seen, advice))) = chain.run(&mut findings).await {
         findings.push(Finding::wrong(what, seen, advice));
@@ -143,10 +144,12 @@ impl Chain<'_> {
 
     /// The lock is taken from a session by force, and the session finds out.
     async fn lose(&self, session: u64) -> Result<(), Broken> {
-        let (_, said) =
-            self.ask(Method::DELETE, &format!("/v1/locks/{}", self.name), None).await?;
+        let (_, said) = self.ask(Method::DELETE, &format!("/v1/locks/{}", self.name), None).await?;
         if said["held"] != true {
-            return Err((format!("it is held, and nobody is said to: {said}"), "see quorate locks"));
+            return Err((
+                format!("it is held, and nobody is said to: {said}"),
+                "see quorate locks",
+            ));
         }
         let path = format!("{}/{}", self.locks(session), self.name);
         let deadline = Instant::now() + PATIENCE;

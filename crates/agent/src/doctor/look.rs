@@ -183,7 +183,9 @@ fn certificates(diagnosis: &Diagnosis) -> Finding {
         if let Some(wrong) = wrong {
             return Finding::wrong(WHAT, wrong.clone(), "put a readable file there");
         }
-        let renew = format!("quorate ca renew {file} --dir WHERE-ca.key-IS; agents take it up by themselves");
+        let renew = format!(
+            "quorate ca renew {file} --dir WHERE-ca.key-IS; agents take it up by themselves"
+        );
         match days {
             None => return Finding::wrong(WHAT, format!("{file} is over"), renew),
             Some(days) if *days < DAYS => {
@@ -288,7 +290,8 @@ mod tests {
             }],
             ..Status::default()
         };
-        let times = Times { count: 9, p1_us: 1_900_000, p50_us: 400, p99_us: 900, longest_us: 1_000 };
+        let times =
+            Times { count: 9, p1_us: 1_900_000, p50_us: 400, p99_us: 900, longest_us: 1_000 };
         let certificate =
             Certificate { file: "a.pem".into(), ends: Some(1), days: Some(300), wrong: None };
         let diagnosis = Diagnosis {

@@ -23,7 +23,7 @@ macro_rules! packed {
             name: $name,
             kind: $kind,
             is_packed: true,
-            bytes: include_bytes!(concat!("../../../dist/", $name, ".br")),
+            bytes: include_bytes!(concat!("../../dist/", $name, ".br")),
         }
     };
 }
@@ -38,7 +38,7 @@ const ASSETS: [Asset; 6] = [
         name: "inter-latin-wght-normal.woff2",
         kind: "font/woff2",
         is_packed: false,
-        bytes: include_bytes!("../../../dist/inter-latin-wght-normal.woff2"),
+        bytes: include_bytes!("../../dist/inter-latin-wght-normal.woff2"),
     },
 ];
 

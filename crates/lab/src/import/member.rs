@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_core::Time;
 use quorate_core::trace::{END, Happening, Header, Outcome, Record};
+use quorate_core::{NodeId, Time};
 use serde_json::Value;
 
 use super::{Hosts, admit, record};
@@ -95,15 +95,10 @@ fn rank(record: &Record) -> u8 {
 
 /// What the users of a process did: wishes that came to nothing are left out, and what was held when a
 /// killed process wrote its last line counts as given back there.
-fn users(
-    process: &str,
-    records: &[(u64, &Record)],
-    ended: bool,
-    hosts: &mut Hosts,
-) -> Vec<Record> {
+fn users(process: &str, records: &[(u64, &Record)], ended: bool, hosts: &mut Hosts) -> Vec<Record> {
     let mut all = Vec::new();
     let mut wished: BTreeMap<u64, Time> = BTreeMap::new();
-    let mut held = BTreeMap::new();
+    let mut held: BTreeMap<u64, (NodeId, bool)> = BTreeMap::new();
     for (at, it) in records {
         let wish = it.steps.first().and_then(|step| step.fields.first()).map_or(0, |field| field.1);
         let (at, user) = (Time(*at), format!("{process} {}", it.node.number()));
@@ -138,7 +133,9 @@ fn users(
     }
     if let (false, Some((last, _))) = (ended, records.last()) {
         let crashed = held.values().filter(|(_, lost)| !lost);
-        all.extend(crashed.map(|(node, _)| record(Time(*last), *node, Happening::Crash, Vec::new())));
+        all.extend(
+            crashed.map(|(node, _)| record(Time(*last), *node, Happening::Crash, Vec::new())),
+        );
     }
     all
 }
@@ -197,7 +194,9 @@ mod tests {
         for (t, wish, what) in lines {
             let input = match *what {
                 "Acquire" | "Release" => {
-                    format!(r#"{{"command":"{what}"}},"steps":[{{"step":"main/job","wish":{wish}}}]"#)
+                    format!(
+                        r#"{{"command":"{what}"}},"steps":[{{"step":"main/job","wish":{wish}}}]"#
+                    )
                 }
                 told => format!(
                     r#"{{"timer":"x"}},"steps":[{{"step":"main/job","wish":{wish}}}],"out":[{{"emit":"{told}"}}]"#
@@ -263,7 +262,9 @@ mod tests {
             members(&[("f".to_owned(), text.to_owned())], lock).unwrap_err().to_string()
         };
         let (_, whole) = file("a", "x", &FIRST, true);
-        assert!(said(&whole, "other").contains("nothing about main/other; the locks in it: main/job"));
+        assert!(
+            said(&whole, "other").contains("nothing about main/other; the locks in it: main/job")
+        );
         let gap = r#"{"t":12,"n":1,"in":{"timer":"gap"},"steps":[{"step":"gap","lines":3}]}"#;
         assert!(said(&whole.replace(END, gap), "job").contains("--trace-sample"));
         assert!(said("", "job").contains("empty"));

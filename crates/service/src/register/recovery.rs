@@ -33,8 +33,7 @@ mod tests {
     #[test]
     fn a_recovered_register_begins_above_what_is_known_and_keeps_namespaces() {
         let mut register = Register::founded(100, Settings { lease: Span(7) });
-        let space =
-            Space { algorithm: String::from("home"), permits: 3, lock_delay: Span(0) };
+        let space = Space { algorithm: String::from("home"), permits: 3, lock_delay: Span(0) };
         register.apply(&Order::Space { name: String::from("jobs"), space: space.clone() });
         let anew = register.recovered(5);
         assert_eq!((anew.epoch(), anew.founded_at()), (Epoch(101), 101));
