@@ -64,11 +64,8 @@ pub(crate) struct RestoreOptions {
 /// If there is no agent that says, or the file cannot be written.
 pub(crate) async fn backup(options: &BackupOptions) -> Result<(), Failure> {
     let socket = options.at.find()?;
-    let (code, said) = client::call(&socket, hyper::Method::GET, "/v1/backup", None).await?;
-    if !code.is_success() {
-        return Err(Failure::broken(said["sentence"].as_str().unwrap_or("there is no backup")));
-    }
-    let text = serde_json::to_string_pretty(&said).map_err(Failure::broken)? + "\n";
+    let backup: Backup = client::get(&socket, "/v1/backup").await?;
+    let text = serde_json::to_string_pretty(&backup).map_err(Failure::broken)? + "\n";
     if options.file == Path::new("-") {
         anstream::print!("{text}");
         return Ok(());
@@ -79,11 +76,11 @@ pub(crate) async fn backup(options: &BackupOptions) -> Result<(), Failure> {
     let mut file = fs::File::create(&new).map_err(wrong)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)?;
     fs::rename(&new, &options.file).map_err(wrong)?;
-    let (name, epoch) = (&said["cluster_name"], &said["register"]["epoch"]);
     anstream::println!(
-        "{}: the cluster {} at view {epoch}; who holds which lock is not in it",
+        "{}: the cluster {} at view {}; who holds which lock is not in it",
         options.file.display(),
-        name.as_str().unwrap_or_default()
+        backup.cluster_name,
+        backup.epoch()
     );
     Ok(())
 }

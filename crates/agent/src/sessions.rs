@@ -223,6 +223,10 @@ impl Sessions {
         if inner.ended {
             return Err(SessionError::Gone);
         }
+        // Looked at under the same lock under which a drain counts what is held.
+        if self.is_draining() {
+            return Err(SessionError::Draining);
+        }
         inner.answered = Instant::now();
         inner.guards.insert(wanted.name, Arc::new(guard));
         drop(inner);

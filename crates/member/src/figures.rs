@@ -21,6 +21,8 @@ pub(crate) struct Counts {
     at_once: AtomicU64,
     refused: AtomicU64,
     leases_lost: AtomicU64,
+    /// Guards that are lost for a reason of their own, and not given back yet.
+    guards_lost: AtomicU64,
     views: AtomicU64,
     frames: [(AtomicU64, AtomicU64); KINDS.len()],
 }
@@ -82,6 +84,16 @@ impl Counts {
     /// The lease is over.
     pub(crate) fn lost(&self) {
         one(&self.leases_lost);
+    }
+
+    /// So many guards are lost for a reason of their own, and not given back yet.
+    pub(crate) fn guards_lost(&self, count: usize) {
+        self.guards_lost.store(count as u64, Ordering::Release);
+    }
+
+    /// Are there any? Whoever checks a guard need not look further if not.
+    pub(crate) fn any_guard_is_lost(&self) -> bool {
+        self.guards_lost.load(Ordering::Acquire) > 0
     }
 
     /// It sits in another view.

@@ -216,7 +216,9 @@ impl Heart {
         self.waiters.remove(&id);
         self.mourners.remove(&id);
         self.yielders.remove(&id);
-        self.lost.remove(&id);
+        if self.lost.remove(&id).is_some() {
+            self.counts.guards_lost(self.lost.len());
+        }
         if let Some(tracer) = &mut self.tracer {
             tracer.released(now, id);
         }
@@ -256,6 +258,7 @@ impl Heart {
             }
             Event::Lost { wish, why, .. } => {
                 self.lost.insert(wish, why);
+                self.counts.guards_lost(self.lost.len());
                 if let Some(tracer) = &mut self.tracer {
                     tracer.lost(quorate_transport::now(), wish);
                 }

@@ -421,6 +421,11 @@ impl Guard {
     /// If it may not be used any more.
     pub fn check(&self) -> Result<Duration, Lost> {
         let left = self.lease.left(quorate_transport::now());
+        if self.shared.counts.any_guard_is_lost()
+            && let Some(why) = self.shared.step(|heart, _, _| heart.loss(self.id)).flatten()
+        {
+            return Err(why.into());
+        }
         left.map(|left| Duration::from_nanos(left.0)).ok_or_else(|| self.why())
     }
 
