@@ -24,6 +24,7 @@ usage: cargo xtask CHORE
   web            builds the lab page into web/dist
   web --check    says whether it is that of its sources
   web --test     tries it in a browser
+  web --pictures makes the pictures of README and guide anew
   pictures       draws one picture per algorithm and kind, on one page below target/
   tidy           checks the rules of STYLE.md that no compiler knows
   chaos          puts real members under real faults, drawn from seeds, and judges what they did
@@ -71,6 +72,7 @@ fn run(words: &[&str]) -> Outcome {
         ["web"] => Ok(web::build(&root)?),
         ["web", "--check"] => Ok(step("web", || web::check(&root))?),
         ["web", "--test"] => Ok(step("browser", || web::test(&root))?),
+        ["web", "--pictures"] => Ok(step("pictures", || web::pictures(&root))?),
         ["pictures"] => Ok(pictures::write(&root)?),
         ["tidy"] => Ok(chores::tidy(&root)?),
         ["chaos", rest @ ..] => Ok(chores::chaos(&root, rest)?),

@@ -9,6 +9,7 @@ mod command;
 mod dev;
 mod failure;
 mod http;
+mod lab;
 mod lock;
 mod log;
 mod options;

@@ -47,6 +47,9 @@ pub(crate) struct AgentOptions {
     /// Where it listens for HTTP, on loopback; none for nowhere [default: none]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) http: Option<String>,
+    /// Show the cluster in the lab page, below /lab/ of --http [default address: any port of loopback]
+    #[arg(long)]
+    pub(crate) lab: bool,
     /// How far members are from each other: dev, lan, cloud or wan [default: lan]
     #[arg(long)]
     pub(crate) profile: Option<String>,
@@ -83,6 +86,10 @@ pub(crate) struct AgentOptions {
     /// Write down what happens, for `quorate verify --cluster`
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) history: Option<PathBuf>,
+    /// Let whoever has the socket cut links
+    #[arg(long, hide = true)]
+    #[serde(skip)]
+    pub(crate) faults: bool,
     /// End with the process that started this one
     #[arg(long, hide = true)]
     #[serde(skip)]
@@ -95,6 +102,8 @@ pub(crate) struct Setting {
     pub(crate) member: Config,
     pub(crate) socket: PathBuf,
     pub(crate) http: Option<String>,
+    pub(crate) lab: bool,
+    pub(crate) faults: bool,
     pub(crate) log: Style,
     pub(crate) with_parent: bool,
 }
@@ -124,6 +133,7 @@ impl AgentOptions {
             data: self.data.or(file.data),
             socket: self.socket.or(file.socket),
             http: self.http.or(file.http),
+            lab: self.lab || file.lab,
             profile: self.profile.or(file.profile),
             lease: self.lease.or(file.lease),
             found: self.found || file.found,
@@ -136,6 +146,7 @@ impl AgentOptions {
             etcd_key: self.etcd_key.or(file.etcd_key),
             log: self.log.or(file.log),
             history: self.history.or(file.history),
+            faults: self.faults,
             with_parent: self.with_parent,
         })
     }
@@ -182,7 +193,13 @@ impl AgentOptions {
         };
         let log = all.log.as_deref().unwrap_or("text").parse();
         let log = log.map_err(|error| Failure::input(format!("--log: {error}")))?;
-        let http = all.http.filter(|http| http != "none");
+        let http = match all.http.as_deref() {
+            Some("none") if all.lab => {
+                return Err(Failure::input("--lab needs an address: --http none gives none"));
+            }
+            None if all.lab => Some("127.0.0.1:0".to_owned()),
+            http => http.filter(|http| *http != "none").map(str::to_owned),
+        };
         let member = Config {
             name,
             cluster,
@@ -199,7 +216,8 @@ impl AgentOptions {
         };
         member.check().map_err(Failure::input)?;
         let socket = all.socket.unwrap_or_else(|| data.join("agent.sock"));
-        Ok(Setting { member, socket, http, log, with_parent: all.with_parent })
+        let (lab, faults, with_parent) = (all.lab, all.faults, all.with_parent);
+        Ok(Setting { member, socket, http, lab, faults, log, with_parent })
     }
 
     fn security(&self) -> Result<Security, Failure> {

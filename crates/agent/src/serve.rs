@@ -13,10 +13,10 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info};
 
-use crate::Failure;
 use crate::http::router;
 use crate::options::{AgentOptions, Setting};
 use crate::sessions::Sessions;
+use crate::{Failure, lab};
 
 /// Runs an agent until it is told to end, and leaves the cluster before that.
 ///
@@ -64,10 +64,23 @@ async fn serve(setting: Setting) -> Result<(), Failure> {
         .map_err(|error| refused(&error, "--socket", &setting.socket.display().to_string()))?;
     info!(%name, socket = %setting.socket.display(), "the agent has started");
     let sessions = Sessions::new(Arc::clone(&member));
-    let api = router(Arc::clone(&member), sessions);
-    tokio::spawn(axum::serve(socket, api.clone()).into_future());
+    let api = router(Arc::clone(&member), sessions).merge(lab::watching(Arc::clone(&member)));
+    // Whoever cuts links has the socket, and not only a browser.
+    let local = match setting.faults {
+        true => api.clone().merge(lab::faults(Arc::clone(&member))),
+        false => api.clone(),
+    };
+    tokio::spawn(axum::serve(socket, local).into_future());
     if let Some(http) = http {
-        tokio::spawn(axum::serve(http, api).into_future());
+        let shown = match setting.lab {
+            true => api.merge(lab::router(Arc::clone(&member))),
+            false => api,
+        };
+        if setting.lab {
+            let address = http.local_addr().map_err(Failure::broken)?;
+            info!(%name, lab = %format_args!("http://{address}/lab/#/live"), "the lab shows it");
+        }
+        tokio::spawn(axum::serve(http, shown).into_future());
     }
     let ended = until_told(&member).await;
     let done = match ended {

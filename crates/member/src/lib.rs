@@ -13,6 +13,7 @@
 mod bridge;
 mod config;
 mod consensus;
+mod feed;
 mod heart;
 mod history;
 mod lease;
@@ -31,13 +32,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_core::Span;
-use quorate_transport::{Identity, Listener, Remote, Stats, Timing, Transport};
-use tokio::sync::{oneshot, watch};
+use quorate_transport::{Identity, Listener, Name, Remote, Stats, Timing, Transport};
+use tokio::sync::{broadcast, oneshot, watch};
 
 pub use config::{Config, Engine, Seed};
+pub use feed::{Heard, Told};
 pub use locks::{Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
 pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
+pub use quorate_service::history::{Fact, HARNESS, Record};
 pub use quorate_service::locks::Fence;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 
@@ -54,6 +57,7 @@ pub struct Member {
     transport: Transport<Command>,
     status: watch::Receiver<Arc<Status>>,
     shared: Arc<Shared>,
+    feed: broadcast::Sender<Arc<Told>>,
     /// Closed by the end of the process or of this value, after the member has left: others may take it
     /// for the end of the process.
     listener: Listener,
@@ -123,8 +127,8 @@ impl Member {
         let (tell, status) = watch::channel(Arc::default());
         let (bridge, start, lock_file) = (Bridge::start()?, process::own()?, place.lock_file()?);
         let history = config.history.as_deref();
-        let history =
-            history.map(|path| History::open(path, config.name.as_str(), nonce)).transpose()?;
+        let history = History::open(history, config.name.as_str(), nonce)?;
+        let feed = history.feed.sender();
         let report = Report::new(&config, history, tell);
         let shared = Arc::new(Shared::new());
         let transport = Transport::start(transport, Some(&listener), |remote| {
@@ -133,7 +137,7 @@ impl Member {
             let report = (Arc::clone(&shared), report);
             Runtime::new(config, place, process, bridge, remote.clone(), report)
         })?;
-        Ok(Self { transport, status, shared, listener })
+        Ok(Self { transport, status, shared, feed, listener })
     }
 
     /// Starts a member, and returns when it sits in a view: from then on it takes locks.
@@ -174,6 +178,18 @@ impl Member {
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Arc<Status>> {
         self.status.clone()
+    }
+
+    /// Facts of its history and a sample of its messages, as they happen from now on.
+    #[must_use]
+    pub fn watch(&self) -> broadcast::Receiver<Arc<Told>> {
+        self.feed.subscribe()
+    }
+
+    /// Cuts the link to another member at this end, or heals it: a fault, for tests and demonstrations.
+    pub fn cut(&self, name: Name, cut: bool) {
+        // Nobody is there to be told after the end.
+        let _ = self.remote().tell(Command::Cut(name, cut));
     }
 
     /// The locks of the cluster.

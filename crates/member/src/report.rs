@@ -17,6 +17,7 @@ use crate::consensus::Consensus;
 use crate::history::History;
 use crate::runtime::{is_late, left};
 use crate::status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
+use crate::words::Frame;
 
 /// So many of the latest events are shown.
 const EVENTS: usize = 100;
@@ -33,15 +34,11 @@ pub(crate) struct Report {
     revision: Revision,
     events: VecDeque<String>,
     left: bool,
-    history: Option<History>,
+    history: History,
 }
 
 impl Report {
-    pub(crate) fn new(
-        config: &Config,
-        history: Option<History>,
-        tell: watch::Sender<Arc<Status>>,
-    ) -> Self {
+    pub(crate) fn new(config: &Config, history: History, tell: watch::Sender<Arc<Status>>) -> Self {
         let status = Status {
             cluster_name: config.cluster.to_string(),
             name: config.name.to_string(),
@@ -80,16 +77,12 @@ impl Report {
 
     /// The process ends by itself.
     pub(crate) fn ended(&mut self) {
-        if let Some(history) = &mut self.history {
-            history.note(Fact::Exit);
-        }
+        self.history.note(Fact::Exit);
     }
 
     /// The consensus has committed this register.
     pub(crate) fn committed(&mut self, register: &Register) {
-        if let Some(history) = &mut self.history {
-            history.committed(register);
-        }
+        self.history.committed(register);
     }
 
     /// It cannot go on, for this reason.
@@ -103,6 +96,11 @@ impl Report {
         self.remember(format!("{name} is {state}"));
     }
 
+    /// A frame came in from a member.
+    pub(crate) fn heard(&mut self, from: &Name, frame: &Frame<'_>) {
+        self.history.message(from.as_str(), frame.kind());
+    }
+
     fn remember(&mut self, line: String) {
         if self.events.len() == EVENTS {
             self.events.pop_front();
@@ -114,10 +112,8 @@ impl Report {
     /// A step of the seat: what it did, why, and what it saw.
     pub(crate) fn log(&mut self, record: &Record, seat: &Seat) {
         for step in &record.steps {
-            if let (Some(history), "live", Some(life)) =
-                (&mut self.history, &*step.name, seat.life())
-            {
-                history.note(Fact::Life { life });
+            if let ("live", Some(life)) = (&*step.name, seat.life()) {
+                self.history.note(Fact::Life { life });
             }
             let cause = match &record.input {
                 Happening::Start => "start".to_owned(),
@@ -144,9 +140,7 @@ impl Report {
 
     /// The seat has told something.
     pub(crate) fn event(&mut self, event: &Event) {
-        if let Some(history) = &mut self.history {
-            history.event(event);
-        }
+        self.history.event(event);
         self.left = matches!(event, Event::Left) || (self.left && !is_seated(event));
         self.dirty = true;
     }
