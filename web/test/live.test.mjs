@@ -45,7 +45,7 @@ before(async () => {
   dev = JSON.parse(found);
   const [address, hash] = dev.lab.split("#");
   lab = await start({ address, close: end });
-  page = await lab.page(`#${hash}`);
+  page = await lab.page(`#${hash}`, { still: true });
   await seated("a", "b", "c", "d", "e");
 });
 

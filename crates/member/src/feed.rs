@@ -2,6 +2,7 @@
 //!
 //! Nobody watches most of the time: then nothing is written, counted or copied.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quorate_core::Span;
@@ -13,8 +14,8 @@ use tokio::sync::broadcast;
 const KEPT: usize = 1024;
 /// A window of the sample.
 const WINDOW: Span = Span::units(100);
-/// So many messages of a window are told, the first ones.
-const SAMPLE: u32 = 24;
+/// So many messages of a window are told of each sort, the first ones.
+const SAMPLE: u32 = 3;
 
 /// Something that a watcher is told.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -47,14 +48,14 @@ pub struct Heard {
 #[derive(Debug)]
 pub(crate) struct Feed {
     tell: broadcast::Sender<Arc<Told>>,
-    /// When the window began, and how many of it were told.
-    window: (u64, u32),
+    /// When the window began for messages about something, and how many of them were told.
+    windows: BTreeMap<&'static str, (u64, u32)>,
     count: u64,
 }
 
 impl Feed {
     pub(crate) fn new() -> Self {
-        Self { tell: broadcast::Sender::new(KEPT), window: (0, 0), count: 0 }
+        Self { tell: broadcast::Sender::new(KEPT), windows: BTreeMap::new(), count: 0 }
     }
 
     /// For those who want to watch.
@@ -87,7 +88,7 @@ impl Feed {
         }
         let (t, _) = quorate_transport::reading();
         self.count += 1;
-        if !self.is_in_sample(t) {
+        if !self.is_in_sample(about, t) {
             return;
         }
         let (member, from, count) = (member.to_owned(), from.to_owned(), self.count);
@@ -96,14 +97,13 @@ impl Feed {
     }
 
     /// Is a message that came in at this time told?
-    const fn is_in_sample(&mut self, t: u64) -> bool {
-        let (begun, told) = self.window;
-        if t.saturating_sub(begun) >= WINDOW.0 {
-            self.window = (t, 1);
-            return true;
+    fn is_in_sample(&mut self, about: &'static str, t: u64) -> bool {
+        let (begun, told) = self.windows.entry(about).or_default();
+        if t.saturating_sub(*begun) >= WINDOW.0 {
+            (*begun, *told) = (t, 0);
         }
-        self.window.1 = told.saturating_add(1);
-        told < SAMPLE
+        *told = told.saturating_add(1);
+        *told <= SAMPLE
     }
 }
 
@@ -115,11 +115,15 @@ mod tests {
     fn of_many_messages_a_sample_is_told_in_every_window() {
         let mut feed = Feed::new();
         let mut told = |from: u64, many: u64| {
-            (0..many).filter(|at| feed.is_in_sample(WINDOW.0 * from + at)).count()
+            (0..many).filter(|at| feed.is_in_sample("seat", WINDOW.0 * from + at)).count()
         };
         assert_eq!(told(10, 1_000), SAMPLE as usize);
         assert_eq!(told(11, 3), 3);
         assert_eq!(told(20, 100), SAMPLE as usize);
+        assert!(
+            feed.is_in_sample("lock", WINDOW.0 * 20 + 100),
+            "others have a window of their own"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { type About, begin, type Member, linkState, members, messages, now, presides, version } from "../model/live";
+import { type About, begin, type Member, linkState, members, messages, now, presides, short, version } from "../model/live";
 import { t } from "../texts";
 import { type Palette, palette } from "./palette";
 
@@ -13,7 +13,7 @@ const FONT = '"Inter Variable", ui-sans-serif, system-ui, sans-serif';
 /** How long a message is seen on its way, in milliseconds: it is a thousand times as fast. */
 const FLIGHT = 700;
 /** So many are seen at a time. */
-const FLYING = 48;
+const FLYING = 36;
 
 export function aboutColour(colours: Palette, about: About): string {
   const place = { seat: 0, lock: 1, consensus: 6, founding: 3 }[about];
@@ -77,7 +77,7 @@ export function ClusterPicture(props: {
   const pairs = all.flatMap((a, i) => all.slice(i + 1).map((b) => [a, b] as const));
   const pick = (thing: Thing) => ({
     role: props.onSelect ? ("button" as const) : undefined,
-    tabIndex: props.onSelect ? 0 : undefined,
+    tabindex: props.onSelect ? 0 : undefined,
     onClick: (event: Event) => {
       event.stopPropagation();
       props.onSelect?.(thing);
@@ -252,8 +252,12 @@ function Flights(props: { at: Map<string, [number, number]>; hidden: Set<About>;
   latest.current = props;
   useEffect(() => {
     let frame = 0;
-    const draw = () => {
+    let drawn = 0;
+    const draw = (passed: number) => {
       frame = requestAnimationFrame(draw);
+      // Half of all frames are enough for dots, and leave the machine to the cluster.
+      if (passed - drawn < 25) return;
+      drawn = passed;
       const { at, hidden, still, colours } = latest.current;
       const dots = group.current?.children;
       if (!dots) return;
@@ -273,7 +277,7 @@ function Flights(props: { at: Map<string, [number, number]>; hidden: Set<About>;
       }
       for (let i = used; i < dots.length; i++) dots[i]!.setAttribute("visibility", "hidden");
     };
-    draw();
+    frame = requestAnimationFrame(draw);
     return () => cancelAnimationFrame(frame);
   }, []);
   return (
@@ -342,8 +346,8 @@ export function ViewsPicture(props: {
             key={about}
             d={arrows(about, start, props.moves ? end : end + future, x, lane)}
             stroke={aboutColour(colours, about)}
-            stroke-width={about === "lock" ? 1.4 : 1}
-            stroke-opacity={about === "lock" ? 0.75 : 0.28}
+            stroke-width="1"
+            stroke-opacity={(about === "lock" ? 0.6 : 0.22) * (window > 12_000 ? 0.6 : 1.4)}
             fill="none"
           />
         ))}
@@ -351,10 +355,11 @@ export function ViewsPicture(props: {
         const y = lane.get(it.name)!;
         const parts: ComponentChildren[] = [];
         for (const span of it.views) {
-          const [a, b] = between(span.from, span.to);
+          // Who stands still is in a view no longer than it may act.
+          const [a, b] = between(span.from, span.to ?? Math.min(end, it.until ?? end));
           if (b <= a) continue;
           const colour = viewColour(colours, span.epoch);
-          const label = b - a > 62 ? t.live.view(span.epoch) : b - a > 20 ? String(span.epoch) : "";
+          const label = b - a > 84 ? t.live.view(short(span.epoch)) : b - a > 44 ? short(span.epoch) : "";
           parts.push(
             <g key={`v${span.epoch} ${span.from}`}>
               <rect x={a} y={y - bar / 2} width={b - a} height={bar} rx="4" fill={colours.panel} />
@@ -480,13 +485,18 @@ function Ticks(props: { start: number; window: number; x: (time: number) => numb
 
 function arrows(about: About, start: number, end: number, x: (time: number) => number, lane: Map<string, number>): string {
   const parts: string[] = [];
+  // What would be drawn at the same place is drawn once.
+  const drawn = new Set<string>();
   for (let i = messages.length - 1; i >= 0; i--) {
     const one = messages[i]!;
     if (one.at < start) break;
     if (one.about !== about || one.at > end) continue;
     const [from, to] = [lane.get(one.from), lane.get(one.to)];
     if (from === undefined || to === undefined) continue;
-    const place = x(one.at).toFixed(1);
+    const place = x(one.at).toFixed(0);
+    const mark = `${place} ${one.from} ${one.to}`;
+    if (drawn.has(mark)) continue;
+    drawn.add(mark);
     const head = to > from ? -4 : 4;
     parts.push(`M${place} ${from.toFixed(1)}V${to.toFixed(1)}m-2.2 ${head}l2.2 ${-head}l2.2 ${head}`);
   }

@@ -16,7 +16,9 @@ const KEPT = 10 * 60_000;
 /** So many messages are kept. */
 const MESSAGES = 20_000;
 /** How often locks are asked for, in milliseconds. */
-const LOCKS = 600;
+const LOCKS = 1000;
+/** Messages that are there because somebody asks for locks, as this page does. */
+const ASKING = new Set(["ASK", "TELL"]);
 
 export interface Status {
   cluster_name: string;
@@ -160,6 +162,13 @@ function close(list: Span[], at: number): void {
   if (last) last.to = at;
 }
 
+/** These are the members of a view: it is written down once all their names are known. */
+function decide(epoch: number, names: string[], at: number): void {
+  if (names.includes("?") || views.has(epoch)) return;
+  views.set(epoch, names);
+  write(at, t.live.said.view(short(epoch), names.join(", ")));
+}
+
 /** It sits in this view from now on. */
 function sit(it: Member, epoch: number, at: number): void {
   const last = open(it.views);
@@ -170,8 +179,10 @@ function sit(it: Member, epoch: number, at: number): void {
 
 /** It sits in no view any more, and holds nothing. */
 function rise(it: Member, at: number): void {
-  close(it.views, at);
-  for (const span of it.locks) span.to ??= at;
+  // Whatever it says later, it sat no longer than it might act.
+  const end = Math.min(at, it.until ?? at);
+  close(it.views, end);
+  for (const span of it.locks) span.to ??= end;
   it.until = undefined;
 }
 
@@ -243,13 +254,13 @@ function take(fact: Fact): void {
     case "stopped":
       close(it!.views, at);
       break;
-    case "decided": {
-      if (views.has(fact.epoch!)) break;
-      const names = fact.members!.map((life) => lives.get(life) ?? "?");
-      views.set(fact.epoch!, names);
-      write(at, t.live.said.view(fact.epoch!, names.join(", ")));
+    case "decided":
+      decide(
+        fact.epoch!,
+        fact.members!.map((life) => lives.get(life) ?? "?"),
+        at,
+      );
       break;
-    }
     case "presides":
       if (presides.peek() !== it!.name) {
         presides.value = it!.name;
@@ -287,11 +298,11 @@ function takeStatus(at: number, status: Status): void {
     member(name);
   }
   const seated = status.members.filter((one) => one.state === "seated").map((one) => one.name);
-  if (seated.length > 0) {
-    const known = views.get(status.epoch);
-    if (!known || known.includes("?")) views.set(status.epoch, seated);
-  }
-  if (may) sit(it, status.epoch, at);
+  if (seated.length > 0) decide(status.epoch, seated, at);
+  // Between two views it sits in none, though it may act.
+  const last = it.views.at(-1);
+  const stopped = last?.epoch === status.epoch && last.to !== undefined && at - last.to < 1000;
+  if (may && !stopped) sit(it, status.epoch, at);
   else if (open(it.views) && status.standing !== "member") close(it.views, at);
   if (seated.length > 0 && older?.epoch !== status.epoch) presides.value ??= seated[0];
   // Where only one agent tells, the others are as it sees them.
@@ -347,6 +358,7 @@ function hear(text: string): void {
       const { from, about, kind, count } = told;
       const it = member(told.member);
       it.count = count;
+      if (ASKING.has(kind)) return;
       messages.push({ at, from, to: told.member, about, kind });
       if (messages.length % 256 === 0) forget();
       return;
@@ -480,6 +492,18 @@ export function linkState(a: Member, b: Member): "up" | "down" | "cut" {
   const said = [a.status?.links.find((one) => one.name === b.name), b.status?.links.find((one) => one.name === a.name)];
   const known = said.filter((one) => one !== undefined);
   return known.length > 0 && known.every((one) => one.state === "up") ? "up" : "down";
+}
+
+/** A view by the end of its number, which is long: clusters begin to count at the time of their founding. */
+export function short(epoch: number): string {
+  return epoch < 10_000 ? String(epoch) : `…${String(epoch).slice(-4)}`;
+}
+
+/** A fence by the ends of its numbers. */
+export function shortFence(fence: string): string {
+  const [epoch = "", counter = ""] = fence.split("-");
+  const plain = (text: string) => text.replace(/^0+(?=.)/, "");
+  return counter === "" ? fence : `…${epoch.slice(-4)}-${plain(counter)}`;
 }
 
 /** The view that was decided last. */

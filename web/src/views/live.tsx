@@ -1,7 +1,7 @@
 // Live: a running cluster. Its members, views, leases and locks as they are, and in a demonstration what
 // can be done to them.
 
-import { signal, useSignal } from "@preact/signals";
+import { signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { aboutColour, ClusterPicture, clock, leader, places, type Thing, ViewsPicture, wordFor } from "../draw/cluster";
 import { palette } from "../draw/palette";
@@ -27,6 +27,8 @@ import {
   over,
   presides,
   refused,
+  short,
+  shortFence,
   version,
   views,
 } from "../model/live";
@@ -354,7 +356,9 @@ async function mendAll(): Promise<void> {
 
 function Time(props: { svg: { current: SVGSVGElement | null }; hidden: Set<About>; length: number }) {
   void theme.value;
-  if (held.value === undefined) void beat.value;
+  // A long time passes slowly.
+  const passing = useComputed(() => (held.value !== undefined ? 0 : props.length > 60_000 ? Math.floor(beat.value / 12) : beat.value));
+  void passing.value;
   const size = useSignal<[number, number]>([0, 0]);
   const holder = useSize((width, height) => (size.value = [width, height]));
   const dragged = useRef<[number, number] | undefined>(undefined);
@@ -404,7 +408,7 @@ function MembersPanel() {
       <p class="family">{over === "demo" ? t.live.demo : t.live.agent}</p>
       <h1>{cluster || t.live.title}</h1>
       <p class="summary">
-        {view > 0 && t.live.viewOf(view, (views.get(view) ?? []).join(", "))}
+        {view > 0 && t.live.viewOf(short(view), (views.get(view) ?? []).join(", "))}
         {led && <> {t.live.led(led)}</>}
       </p>
       {may && (
@@ -513,7 +517,7 @@ function LocksPanel() {
               {lock.holders.map((one) => (
                 <p key={`${one.member} ${one.owner} ${one.fence}`}>
                   <span class="live-badge held">{one.member}</span> {one.owner || t.live.someone}
-                  <span class="quiet"> {t.live.fence(one.fence)}</span>
+                  <span class="quiet" title={one.fence}> {t.live.fence(shortFence(one.fence))}</span>
                 </p>
               ))}
               {lock.waiting.map((one, place) => (

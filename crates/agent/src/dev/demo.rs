@@ -81,6 +81,8 @@ struct Stage {
 struct Past {
     facts: VecDeque<Arc<str>>,
     statuses: BTreeMap<String, Arc<str>>,
+    /// Who may act, as it said last.
+    acting: BTreeSet<String>,
     cuts: BTreeSet<(String, String)>,
     /// Name, process and state of every member.
     members: Vec<(String, u32, &'static str)>,
@@ -167,6 +169,10 @@ impl Stage {
             Some("status") => {
                 let name = told["status"]["name"].as_str().unwrap_or_default();
                 past.statuses.insert(name.to_owned(), Arc::clone(&text));
+                match told["status"]["standing"].as_str() {
+                    Some("member") => past.acting.insert(name.to_owned()),
+                    _ => past.acting.remove(name),
+                };
             }
             // There are many of them, and the next status says the same.
             Some("fact") if told["fact"] != "until" => {
@@ -329,13 +335,15 @@ async fn feed(
     Sse::new(all.map(|text| Ok(Event::default().data(&*text)))).keep_alive(KeepAlive::default())
 }
 
-/// Who holds what, as the first member says that answers; nothing if none does.
+/// Who holds what, as the first member says that may act; nothing if none does.
 async fn locks(State(stage): State<Arc<Stage>>) -> Json<Value> {
-    let running = |name: &str| {
-        stage.past().members.iter().any(|(known, _, state)| known == name && *state == "runs")
+    let may_say = |name: &str| {
+        let past = stage.past();
+        let runs = past.members.iter().any(|(known, _, state)| known == name && *state == "runs");
+        runs && past.acting.contains(name)
     };
     for (name, socket) in &stage.sockets {
-        if !running(name) {
+        if !may_say(name) {
             continue;
         }
         let asked = timeout(PATIENCE, client::get::<Value>(socket, "/v1/locks"));
