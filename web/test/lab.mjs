@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliDecompressSync } from "node:zlib";
 import { launch, serve } from "./browser.mjs";
 import { indexed } from "./png.mjs";
 
@@ -56,10 +57,20 @@ export async function problems(page) {
 /** Nothing is cut off at the side. */
 export const tooWide = (page) => page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
 
+/** For those who work on the page: its files come from a folder, and all else from a program that was built before. */
+async function takeFiles(context, folder) {
+  const types = { "lab.js": "text/javascript", "lab.css": "text/css", "worker.js": "text/javascript" };
+  for (const [name, contentType] of Object.entries(types)) {
+    const body = brotliDecompressSync(readFileSync(join(folder, `${name}.br`)));
+    await context.route(`**/${name}`, (route) => route.fulfill({ body, contentType }));
+  }
+}
+
 /** A browser with the page; whatever it complains about, and whomever it asks, is written down. */
 export async function start(given) {
   const server = given ?? (program ? await lab() : await serve(process.env.DIST ?? join(here, "../dist")));
   const browser = await launch();
+  if (given && process.env.DIST) await takeFiles(browser.context, process.env.DIST);
   const errors = [];
   const foreign = [];
   const watch = (page) => {

@@ -382,7 +382,8 @@ function takeLocks(list: Lock[]): void {
       ...lock.holders.map((one) => ({ ...one, held: true })),
       ...lock.waiting.map((one) => ({ ...one, held: false })),
     ];
-    for (const { member: name, owner, held } of parties) {
+    for (const { member: name, owner: said, held } of parties) {
+      const owner = said.trim();
       const it = member(name);
       const same = (span: LockSpan) =>
         span.to === undefined && span.lock === lock.name && span.owner === owner && span.held === held && !seen.has(span);
