@@ -41,7 +41,7 @@ const options = { skip: !program };
 
 before(async () => {
   if (!program) return;
-  const { found } = await run(["dev", "--lab", "--json", "--members", "5", "--lease", "900ms"], /\{.*\}/);
+  const { found } = await run(["dev", "--lab", "--json", "--members", "5", "--lease", "3s"], /\{.*\}/);
   dev = JSON.parse(found);
   const [address, hash] = dev.lab.split("#");
   lab = await start({ address, close: end });
@@ -128,18 +128,26 @@ for (const [form, given] of [
   ["phone", { size: { width: 390, height: 844 } }],
 ]) {
   test(`live, ${form}`, options, async () => {
-    const other = await lab.page("#/live", given);
-    await other.waitForFunction(() => window.quorate?.live.members.get("d")?.state === "paused");
-    await other.waitForSelector(".live-locks");
-    // What is told before and after one another is seen when it has been told.
-    await other.waitForFunction(() => window.quorate.live.log.value.length >= 6);
-    await other.evaluate(() => document.fonts.ready);
-    await other.waitForTimeout(1500);
-    await picture(other, `live-${form}`);
-    assert.equal(await tooWide(other), 0, "nothing is cut off at the side");
-    assert.deepEqual(await problems(other), []);
-    await other.close();
+    const other = await lab.page("#/live", { ...given, still: true });
+    try {
+      await shown(other, form);
+    } finally {
+      await other.close();
+    }
   });
+}
+
+/** Makes a picture of it, and looks for what is wrong with it. */
+async function shown(other, form) {
+  await other.waitForFunction(() => window.quorate?.live.members.get("d")?.state === "paused");
+  await other.waitForSelector(".live-locks");
+  // What is told before and after one another is seen when it has been told.
+  await other.waitForFunction(() => window.quorate.live.log.value.length >= 6);
+  await other.evaluate(() => document.fonts.ready);
+  await other.waitForTimeout(1500);
+  await picture(other, `live-${form}`);
+  assert.equal(await tooWide(other), 0, "nothing is cut off at the side");
+  assert.deepEqual(await problems(other), []);
 }
 
 test("the picture can be held, and saved", options, async () => {

@@ -177,7 +177,6 @@ function Node(props: {
       data-member={it.name}
       data-state={it.state}
       transform={`translate(${x} ${y})`}
-      aria-label={`${t.live.member(it.name)}: ${words}`}
       {...props.pick}
     >
       <circle r="36" fill={colours.panel} />
@@ -485,18 +484,18 @@ function Ticks(props: { start: number; window: number; x: (time: number) => numb
 
 function arrows(about: About, start: number, end: number, x: (time: number) => number, lane: Map<string, number>): string {
   const parts: string[] = [];
-  // What would be drawn at the same place is drawn once.
-  const drawn = new Set<string>();
+  // More than a few at the same place cannot be told apart.
+  const drawn = new Map<number, number>();
   for (let i = messages.length - 1; i >= 0; i--) {
     const one = messages[i]!;
     if (one.at < start) break;
     if (one.about !== about || one.at > end) continue;
     const [from, to] = [lane.get(one.from), lane.get(one.to)];
     if (from === undefined || to === undefined) continue;
-    const place = x(one.at).toFixed(0);
-    const mark = `${place} ${one.from} ${one.to}`;
-    if (drawn.has(mark)) continue;
-    drawn.add(mark);
+    const place = Math.round(x(one.at) / 2) * 2;
+    const already = drawn.get(place) ?? 0;
+    if (already === 3) continue;
+    drawn.set(place, already + 1);
     const head = to > from ? -4 : 4;
     parts.push(`M${place} ${from.toFixed(1)}V${to.toFixed(1)}m-2.2 ${head}l2.2 ${-head}l2.2 ${head}`);
   }

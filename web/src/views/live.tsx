@@ -92,7 +92,7 @@ function usePassing(): boolean {
     let drawn = 0;
     const pass = (time: number) => {
       frame = requestAnimationFrame(pass);
-      if (time - drawn < (still ? 500 : 66)) return;
+      if (time - drawn < (still ? 500 : 100)) return;
       drawn = time;
       beat.value++;
     };
@@ -357,7 +357,7 @@ async function mendAll(): Promise<void> {
 function Time(props: { svg: { current: SVGSVGElement | null }; hidden: Set<About>; length: number }) {
   void theme.value;
   // A long time passes slowly.
-  const passing = useComputed(() => (held.value !== undefined ? 0 : props.length > 60_000 ? Math.floor(beat.value / 12) : beat.value));
+  const passing = useComputed(() => (held.value !== undefined ? 0 : props.length > 60_000 ? Math.floor(beat.value / 8) : beat.value));
   void passing.value;
   const size = useSignal<[number, number]>([0, 0]);
   const holder = useSize((width, height) => (size.value = [width, height]));
