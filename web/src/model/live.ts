@@ -302,7 +302,9 @@ function takeStatus(at: number, status: Status): void {
   // Between two views it sits in none, though it may act.
   const last = it.views.at(-1);
   const stopped = last?.epoch === status.epoch && last.to !== undefined && at - last.to < 1000;
-  if (may && !stopped) sit(it, status.epoch, at);
+  // What the dead said last is not true any more.
+  const dead = open(it.gone) !== undefined;
+  if (may && !stopped && !dead) sit(it, status.epoch, at);
   else if (open(it.views) && status.standing !== "member") close(it.views, at);
   if (seated.length > 0 && older?.epoch !== status.epoch) presides.value ??= seated[0];
   // Where only one agent tells, the others are as it sees them.
