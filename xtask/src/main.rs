@@ -25,6 +25,7 @@ usage: cargo xtask CHORE
   web            builds the lab page into web/dist
   web --check    says whether it is that of its sources
   web --test     tries it in a browser
+  web --pictures makes the pictures of README and guide anew
   pictures       draws one picture per algorithm and kind, on one page below target/
   package        packages every crate, and says whether their rust-version is the lowest possible one
   tidy           checks the rules of STYLE.md that no compiler knows
@@ -73,6 +74,7 @@ fn run(words: &[&str]) -> Outcome {
         ["web"] => Ok(web::build(&root)?),
         ["web", "--check"] => Ok(step("web", || web::check(&root))?),
         ["web", "--test"] => Ok(step("browser", || web::test(&root))?),
+        ["web", "--pictures"] => Ok(step("pictures", || web::pictures(&root))?),
         ["pictures"] => Ok(pictures::write(&root)?),
         ["package"] => Ok(step("package", || packages::check(&root))?),
         ["tidy"] => Ok(chores::tidy(&root)?),

@@ -60,7 +60,8 @@ pub enum Task {
 
 const DEV_EXAMPLES: &str = "Examples:
   quorate dev                      three members, until Ctrl-C
-  quorate dev --members 5 --dir d  five, which remember where they were the next time";
+  quorate dev --members 5 --dir d  five, which remember where they were the next time
+  quorate dev --lab                watch it in the browser, kill members, cut links";
 
 const AGENT_EXAMPLES: &str = "Examples:
   quorate agent --name a --data /var/lib/quorate --seeds a=h1:7400,b=h2:7400,c=h3:7400 \\

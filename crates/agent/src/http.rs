@@ -78,7 +78,7 @@ struct Waiting {
 
 /// A lock that somebody holds or waits for.
 #[derive(Serialize, Default)]
-struct Lock {
+pub(crate) struct Lock {
     name: String,
     /// Of its first holder, if there is one.
     mode: Option<&'static str>,
@@ -90,7 +90,9 @@ struct Lock {
 }
 
 /// Every lock of the cluster that somebody holds or waits for.
-async fn locks(State(member): State<Arc<Member>>) -> Result<Json<Vec<Lock>>, SessionError> {
+pub(crate) async fn locks(
+    State(member): State<Arc<Member>>,
+) -> Result<Json<Vec<Lock>>, SessionError> {
     let parties = member.locks().census(CENSUS).await?;
     let mut locks: BTreeMap<String, Lock> = BTreeMap::new();
     for Party { name, member, owner, mode, fence, .. } in parties {

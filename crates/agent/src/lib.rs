@@ -12,6 +12,7 @@ mod drain;
 mod events;
 mod failure;
 mod http;
+mod lab;
 mod lock;
 mod log;
 mod metrics;

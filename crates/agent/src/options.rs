@@ -52,6 +52,9 @@ pub(crate) struct AgentOptions {
     /// Where it listens for HTTP, on loopback; none for nowhere [default: none]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) http: Option<String>,
+    /// Show the cluster in the lab page, below /lab/ of --http [default address: any port of loopback]
+    #[arg(long)]
+    pub(crate) lab: bool,
     /// How far members are from each other: dev, lan, cloud or wan [default: lan]
     #[arg(long)]
     pub(crate) profile: Option<String>,
@@ -100,6 +103,10 @@ pub(crate) struct AgentOptions {
     /// Write down what happens, for `quorate verify --cluster`
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) history: Option<PathBuf>,
+    /// Let whoever has the socket cut links
+    #[arg(long, hide = true)]
+    #[serde(skip)]
+    pub(crate) faults: bool,
     /// End with the process that started this one
     #[arg(long, hide = true)]
     #[serde(skip)]
@@ -113,6 +120,8 @@ pub(crate) struct Setting {
     pub(crate) socket: PathBuf,
     pub(crate) socket_mode: u32,
     pub(crate) http: Option<String>,
+    pub(crate) lab: bool,
+    pub(crate) faults: bool,
     pub(crate) log: Style,
     /// How long those who hold something have at the end.
     pub(crate) drain: Duration,
@@ -145,6 +154,7 @@ impl AgentOptions {
             socket: self.socket.or(file.socket),
             socket_mode: self.socket_mode.or(file.socket_mode),
             http: self.http.or(file.http),
+            lab: self.lab || file.lab,
             profile: self.profile.or(file.profile),
             lease: self.lease.or(file.lease),
             found: self.found || file.found,
@@ -161,6 +171,7 @@ impl AgentOptions {
             trace_sample: self.trace_sample.or(file.trace_sample),
             log: self.log.or(file.log),
             history: self.history.or(file.history),
+            faults: self.faults,
             with_parent: self.with_parent,
         })
     }
@@ -208,7 +219,13 @@ impl AgentOptions {
         };
         let log = all.log.as_deref().unwrap_or("text").parse();
         let log = log.map_err(|error| Failure::input(format!("--log: {error}")))?;
-        let http = all.http.filter(|http| http != "none");
+        let http = match all.http.as_deref() {
+            Some("none") if all.lab => {
+                return Err(Failure::input("--lab needs an address: --http none gives none"));
+            }
+            None if all.lab => Some("127.0.0.1:0".to_owned()),
+            http => http.filter(|http| *http != "none").map(str::to_owned),
+        };
         let founder = all.founder.is_some_and(|founder| founder == name.as_str());
         let member = Config {
             name,
@@ -227,8 +244,8 @@ impl AgentOptions {
         };
         member.check().map_err(Failure::input)?;
         let socket = all.socket.unwrap_or_else(|| data.join("agent.sock"));
-        let with_parent = all.with_parent;
-        Ok(Setting { member, socket, socket_mode, http, log, drain, with_parent })
+        let (lab, faults, with_parent) = (all.lab, all.faults, all.with_parent);
+        Ok(Setting { member, socket, socket_mode, http, lab, faults, log, drain, with_parent })
     }
 
     /// How long those who hold something have at the end.

@@ -13,11 +13,11 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info};
 
-use crate::Failure;
 use crate::http::router;
 use crate::operations::{Desk, deeds, looks};
 use crate::options::{AgentOptions, Setting};
 use crate::sessions::Sessions;
+use crate::{Failure, lab};
 
 /// Runs an agent until it is told to end, and leaves the cluster before that.
 ///
@@ -68,10 +68,26 @@ async fn serve(setting: Setting) -> Result<(), Failure> {
     let sessions = Sessions::new(Arc::clone(&member));
     let desk =
         Desk { member: Arc::clone(&member), sessions: Arc::clone(&sessions), data, security };
-    let api = router(Arc::clone(&member), Arc::clone(&sessions)).merge(looks(desk.clone()));
-    tokio::spawn(axum::serve(socket, api.clone().merge(deeds(desk))).into_future());
+    let api = router(Arc::clone(&member), Arc::clone(&sessions))
+        .merge(looks(desk.clone()))
+        .merge(lab::watching(Arc::clone(&member)));
+    let local = api.clone().merge(deeds(desk));
+    // Whoever cuts links has the socket, and not only a browser.
+    let local = match setting.faults {
+        true => local.merge(lab::faults(Arc::clone(&member))),
+        false => local,
+    };
+    tokio::spawn(axum::serve(socket, local).into_future());
     if let Some(http) = http {
-        tokio::spawn(axum::serve(http, api).into_future());
+        let shown = match setting.lab {
+            true => api.merge(lab::router(Arc::clone(&member))),
+            false => api,
+        };
+        if setting.lab {
+            let address = http.local_addr().map_err(Failure::broken)?;
+            info!(%name, lab = %format_args!("http://{address}/lab/#/live"), "the lab shows it");
+        }
+        tokio::spawn(axum::serve(http, shown).into_future());
     }
     let ended = until_told(&member, &sessions).await;
     let done = match ended {

@@ -14,6 +14,7 @@ mod bridge;
 mod config;
 mod consensus;
 mod events;
+mod feed;
 mod figures;
 mod heart;
 mod history;
@@ -35,17 +36,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_core::Span;
-use quorate_transport::{Identity, Listener, Remote, Stats, Timing, Transport};
-use tokio::sync::{oneshot, watch};
+use quorate_transport::{Identity, Listener, Name, Remote, Stats, Timing, Transport};
+use tokio::sync::{broadcast, oneshot, watch};
 
 pub use config::{Config, Engine, Seed};
 pub use events::{Kind, Note};
+pub use feed::{Heard, Told};
 pub use figures::Figures;
 pub use locks::{Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
 pub use offline::{Anew, Backup, Found, Offline, OfflineError};
 pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
 pub use quorate_authority::Spread;
+pub use quorate_service::history::{Fact, HARNESS, Record};
 pub use quorate_service::locks::Fence;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 pub use trace::TraceConfig;
@@ -66,6 +69,7 @@ pub struct Member {
     status: watch::Receiver<Arc<Status>>,
     shared: Arc<Shared>,
     events: Arc<Events>,
+    feed: broadcast::Sender<Arc<Told>>,
     /// Closed by the end of the process or of this value, after the member has left: others may take it
     /// for the end of the process.
     listener: Listener,
@@ -135,8 +139,8 @@ impl Member {
         let (tell, status) = watch::channel(Arc::default());
         let (bridge, start, lock_file) = (Bridge::start()?, process::own()?, place.lock_file()?);
         let history = config.history.as_deref();
-        let history =
-            history.map(|path| History::open(path, config.name.as_str(), nonce)).transpose()?;
+        let history = History::open(history, config.name.as_str(), nonce)?;
+        let feed = history.feed.sender();
         let events = Arc::new(Events::open(&config.data));
         let report = Report::new(&config, (history, Arc::clone(&events)), tell);
         let tracer = config.trace.as_ref();
@@ -148,7 +152,7 @@ impl Member {
             let report = (Arc::clone(&shared), report);
             Runtime::new(config, place, process, bridge, remote.clone(), report)
         })?;
-        Ok(Self { transport, status, shared, events, listener })
+        Ok(Self { transport, status, shared, events, feed, listener })
     }
 
     /// Starts a member, and returns when it sits in a view: from then on it takes locks.
@@ -189,6 +193,18 @@ impl Member {
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Arc<Status>> {
         self.status.clone()
+    }
+
+    /// Facts of its history and a sample of its messages, as they happen from now on.
+    #[must_use]
+    pub fn watch(&self) -> broadcast::Receiver<Arc<Told>> {
+        self.feed.subscribe()
+    }
+
+    /// Cuts the link to another member at this end, or heals it: a fault, for tests and demonstrations.
+    pub fn cut(&self, name: Name, cut: bool) {
+        // Nobody is there to be told after the end.
+        let _ = self.remote().tell(Command::Cut(name, cut));
     }
 
     /// The locks of the cluster.

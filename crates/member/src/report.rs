@@ -18,6 +18,7 @@ use crate::events::{Events, KEPT, Kind, between};
 use crate::history::History;
 use crate::runtime::{is_late, left};
 use crate::status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
+use crate::words::Frame;
 
 /// Steps that happen all the time, and say little.
 const COMMON: [&str; 3] = ["refused", "stray", "stale"];
@@ -35,13 +36,13 @@ pub(crate) struct Report {
     /// The register that was looked at last.
     seen: Option<Arc<Register>>,
     left: bool,
-    history: Option<History>,
+    history: History,
 }
 
 impl Report {
     pub(crate) fn new(
         config: &Config,
-        (history, kept): (Option<History>, Arc<Events>),
+        (history, kept): (History, Arc<Events>),
         tell: watch::Sender<Arc<Status>>,
     ) -> Self {
         let status = Status {
@@ -84,16 +85,12 @@ impl Report {
 
     /// The process ends by itself.
     pub(crate) fn ended(&mut self) {
-        if let Some(history) = &mut self.history {
-            history.note(Fact::Exit);
-        }
+        self.history.note(Fact::Exit);
     }
 
     /// The consensus has committed this register.
     pub(crate) fn committed(&mut self, register: &Register) {
-        if let Some(history) = &mut self.history {
-            history.committed(register);
-        }
+        self.history.committed(register);
     }
 
     /// It cannot go on, for this reason.
@@ -117,6 +114,11 @@ impl Report {
         }
     }
 
+    /// A frame came in from a member.
+    pub(crate) fn heard(&mut self, from: &Name, frame: &Frame<'_>) {
+        self.history.message(from.as_str(), frame.kind());
+    }
+
     fn remember(&mut self, kind: Kind, line: String) {
         let epoch = self.seen.as_ref().map_or(0, |register| register.epoch().0);
         self.kept.note(kind, epoch, line.clone());
@@ -130,10 +132,8 @@ impl Report {
     /// A step of the seat: what it did, why, and what it saw.
     pub(crate) fn log(&mut self, record: &Record, seat: &Seat) {
         for step in &record.steps {
-            if let (Some(history), "live", Some(life)) =
-                (&mut self.history, &*step.name, seat.life())
-            {
-                history.note(Fact::Life { life });
+            if let ("live", Some(life)) = (&*step.name, seat.life()) {
+                self.history.note(Fact::Life { life });
             }
             let cause = match &record.input {
                 Happening::Start => "start".to_owned(),
@@ -160,9 +160,7 @@ impl Report {
 
     /// The seat has told something.
     pub(crate) fn event(&mut self, event: &Event) {
-        if let Some(history) = &mut self.history {
-            history.event(event);
-        }
+        self.history.event(event);
         self.left = matches!(event, Event::Left) || (self.left && !is_seated(event));
         self.dirty = true;
     }

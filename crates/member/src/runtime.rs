@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Host(bool, oneshot::Sender<()>),
     /// Renew the lease now.
     Renew,
+    /// Cut the link to a member, or heal it.
+    Cut(Name, bool),
     /// Read certificates again.
     Reload,
     /// End.
@@ -629,6 +631,7 @@ impl Handler for Runtime {
         let frame = Frame::decode(bytes);
         if let Some(frame) = &frame {
             self.shared.counts.came(frame, bytes.len());
+            self.report.heard(io.name(peer), frame);
         }
         match (lane, frame) {
             (Lane::Founding, Some(Frame::Founding(msg))) => {
@@ -753,6 +756,10 @@ impl Handler for Runtime {
                 self.see_to_hosting(io);
             }
             Command::Renew => self.step(io, wish(seat::Command::Renew)),
+            Command::Cut(name, cut) => {
+                warn!(peer = %name, cut, "somebody has the link cut, or healed");
+                io.cut(&name, cut);
+            }
             Command::Reload => io.reload(),
             Command::Stop => {
                 self.report.ended();
