@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post, put};
 use axum::serve::IncomingStream;
 use futures_core::Stream;
-use quorate_member::{Back, LockError, Member, Namespace, Party, SPACE, Standing, Status};
+use quorate_member::{Back, LockError, Member, Namespace, Party, SPACE, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::net::UnixListener;
@@ -43,8 +43,6 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/spaces", get(spaces))
         .route("/v1/spaces/{name}", put(define))
         .route("/v1/openapi.json", get(openapi))
-        .route("/livez", get(|| async { "alive\n" }))
-        .route("/readyz", get(ready))
         .with_state(member)
         .merge(sessions)
 }
@@ -91,7 +89,7 @@ struct Waiting {
 
 /// A lock that somebody holds or waits for.
 #[derive(Serialize, Default)]
-struct Lock {
+pub(crate) struct Lock {
     name: String,
     /// How it is held; if nobody holds it, how it is wanted first.
     mode: Option<&'static str>,
@@ -106,7 +104,9 @@ struct Lock {
 }
 
 /// Every lock of the cluster that somebody holds or waits for.
-async fn locks(State(member): State<Arc<Member>>) -> Result<Json<Vec<Lock>>, SessionError> {
+pub(crate) async fn locks(
+    State(member): State<Arc<Member>>,
+) -> Result<Json<Vec<Lock>>, SessionError> {
     let mut parties = member.locks().census(CENSUS).await?;
     // Who has done so the longest comes first.
     parties.sort_by_key(|party| std::cmp::Reverse(party.since));
@@ -200,16 +200,6 @@ async fn define(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// 200 if it is a member whose lease is renewed, else 503 with the word for what it is.
-async fn ready(State(member): State<Arc<Member>>) -> impl IntoResponse {
-    let standing = member.status().borrow().standing;
-    let code = match standing {
-        Standing::Member => StatusCode::OK,
-        _ => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    (code, format!("{}\n", standing.as_str()))
-}
-
 async fn openapi() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], include_str!("openapi.json"))
 }
@@ -220,6 +210,10 @@ impl IntoResponse for SessionError {
         let (code, word, sentence) = match self {
             Self::Gone => {
                 (StatusCode::GONE, "gone", "there is no such session any more".to_owned())
+            }
+            Self::Draining => {
+                let sentence = "the agent is about to end: ask another one".to_owned();
+                (StatusCode::SERVICE_UNAVAILABLE, "draining", sentence)
             }
             Self::TooMany(what) => {
                 (StatusCode::TOO_MANY_REQUESTS, "too many", format!("there are too many {what}"))
@@ -407,9 +401,16 @@ mod tests {
 
     use serde_json::Value;
 
-    /// The routes as they stand above, each with one of its methods.
+    /// The routes as they stand in these files, each with one of its methods. What the page of the lab asks is
+    /// its own business.
     fn served() -> BTreeSet<(String, String)> {
-        let text: String = include_str!("http.rs").split_whitespace().collect();
+        let files =
+            [include_str!("http.rs"), include_str!("operations.rs"), include_str!("lab.rs")];
+        files.into_iter().flat_map(routes).filter(|(path, _)| !path.starts_with("/lab/")).collect()
+    }
+
+    fn routes(file: &str) -> BTreeSet<(String, String)> {
+        let text: String = file.split_whitespace().collect();
         let routes = text.split(".route(\"").skip(1).filter(|route| route.starts_with('/'));
         let methods = |route: &str| {
             let (path, rest) = route.split_once("\",").unwrap();

@@ -9,9 +9,11 @@
 //! back nothing of a later one. A guard that is lost stays in the table until its client has given it back,
 //! and every answer says so.
 
+mod drain;
+
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ use quorate_member::{Guard, LockError, Lost, Member};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Serialize;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{info, warn};
 
@@ -42,6 +44,8 @@ const UNHOST: Duration = Duration::from_secs(10);
 pub(crate) enum SessionError {
     /// There is no such session, or it is over.
     Gone,
+    /// The agent is about to end.
+    Draining,
     /// There are too many, of this.
     TooMany(&'static str),
     /// The time that it may be silent is too short or too long.
@@ -68,6 +72,11 @@ pub(crate) struct Sessions {
     table: Mutex<BTreeMap<u64, Arc<Session>>>,
     last: AtomicU64,
     grants: AtomicU64,
+    /// Those that are over, and whose processes are not gone yet.
+    closing: AtomicUsize,
+    draining: AtomicBool,
+    /// Until when those who hold something have time, if it drains.
+    drained: watch::Sender<Option<Option<Instant>>>,
 }
 
 /// One of them.
@@ -183,7 +192,10 @@ impl Sessions {
         // Sessions of an earlier process of this agent must not be taken for those of this one; half of the
         // number is for tasks.
         let last = AtomicU64::new(quorate_transport::nonce() as u64 >> 33);
-        Arc::new(Self { member, table: Mutex::default(), last, grants: AtomicU64::new(0) })
+        let (grants, draining) = (AtomicU64::new(0), AtomicBool::new(false));
+        let drained = watch::Sender::new(None);
+        let (table, closing) = (Mutex::default(), AtomicUsize::new(0));
+        Arc::new(Self { member, table, last, grants, closing, draining, drained })
     }
 
     fn table(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Session>>> {
@@ -207,6 +219,9 @@ impl Sessions {
     ) -> Result<(u64, bool), SessionError> {
         if !TTL.contains(&ttl) {
             return Err(SessionError::Ttl);
+        }
+        if self.is_draining() {
+            return Err(SessionError::Draining);
         }
         // In another namespace, or over HTTP, the number may be anybody's.
         let pid = pid.filter(|pid| peer == Some(*pid));
@@ -276,6 +291,9 @@ impl Sessions {
         wanted: Wanted,
     ) -> Result<Granted, SessionError> {
         let session = self.find(id)?;
+        if self.is_draining() {
+            return Err(SessionError::Draining);
+        }
         let _asking = session.ask(wanted.task)?;
         // Before anything is granted: from then on no evidence of this agent's death counts.
         let begun = Instant::now();
@@ -311,6 +329,7 @@ impl Sessions {
         let guard = tokio::select! {
             guard = asking => guard?,
             () = session.ended(wanted.task) => return session.given_up(),
+            () = self.told_to_drain() => return Err(SessionError::Draining),
         };
         let (place, fence) = (guard.place(), guard.fence().to_string());
         let left = guard.check().map_err(|_| LockError::NotPrimary)?.min(self.left(&session));
@@ -319,6 +338,10 @@ impl Sessions {
         if inner.is_over_for(wanted.task) {
             drop(inner);
             return session.given_up();
+        }
+        // Looked at under the same lock under which a drain counts what is held.
+        if self.is_draining() {
+            return Err(SessionError::Draining);
         }
         inner.answered = Instant::now();
         let lost = guard.watch();
@@ -466,6 +489,7 @@ impl Sessions {
             (std::mem::take(&mut inner.children), std::mem::take(&mut inner.guards))
         };
         session.news.notify_waiters();
+        self.closing.fetch_add(1, Ordering::SeqCst);
         self.table().remove(&id);
         info!(
             session = id,
@@ -478,6 +502,7 @@ impl Sessions {
             end_process(pid, fd).await;
         }
         drop(guards);
+        self.closing.fetch_sub(1, Ordering::SeqCst);
         sleep(UNHOST).await;
         if self.table().is_empty() {
             self.member.host(false).await;

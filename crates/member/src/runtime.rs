@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Define(Definition),
     /// Renew the lease now.
     Renew,
+    /// Cut the link to a member, or heal it.
+    Cut(Name, bool),
     /// Read certificates again.
     Reload,
     /// End.
@@ -263,6 +265,9 @@ impl Runtime {
             // Its seat waits until its disk votes: so whoever founded the cluster is not alone with it.
             if let Err(why) = consensus.start(place, config, bridge, remote) {
                 self.give_up(&why);
+            } else if let Some(syncs) = self.consensus.syncs() {
+                // There is one disk.
+                let _ = self.shared.syncs.set(syncs);
             }
             return;
         }
@@ -328,6 +333,9 @@ impl Runtime {
                     Output::Emit(service::Event::Seat(event)) => {
                         self.report.event(&event);
                         left |= matches!(event, seat::Event::Left);
+                        if matches!(event, seat::Event::Installed { .. }) {
+                            self.shared.counts.installed();
+                        }
                     }
                     output => outputs.push(output),
                 }
@@ -374,6 +382,7 @@ impl Runtime {
         if !self.report.is_news(known.revision) {
             return;
         }
+        self.report.look(&known.register);
         self.dial(io, &known.register);
         if let Some(heart) = self.shared.lock().as_mut() {
             heart.find_ways();
@@ -458,8 +467,11 @@ impl Runtime {
     /// Has the kernel watch the processes of members; those that are over already.
     fn watch_processes(&mut self, io: &mut Io<'_>, register: &Register) -> Vec<Start> {
         let starts: Vec<Start> = register.members().map(|(_, it)| it.process.start()).collect();
-        let gone = self.sights.extract_if(.., |start, _| !starts.contains(start));
-        gone.filter_map(|(_, watch)| watch).for_each(|watch| io.unwatch(watch));
+        self.sights.retain(|start, watch| {
+            let stays = starts.contains(start);
+            watch.filter(|_| !stays).into_iter().for_each(|watch| io.unwatch(watch));
+            stays
+        });
         let mut over = Vec::new();
         for start in starts {
             if start == self.start || self.sights.contains_key(&start) {
@@ -649,7 +661,12 @@ impl Handler for Runtime {
     }
 
     fn frame(&mut self, io: &mut Io<'_>, peer: Peer, lane: Lane, bytes: &[u8]) {
-        match (lane, Frame::decode(bytes)) {
+        let frame = Frame::decode(bytes);
+        if let Some(frame) = &frame {
+            self.shared.counts.came(frame, bytes.len());
+            self.report.heard(io.name(peer), frame);
+        }
+        match (lane, frame) {
             (Lane::Founding, Some(Frame::Founding(msg))) => {
                 let name = io.name(peer);
                 let seed = self.config.seeds.iter().position(|seed| seed.name == *name);
@@ -782,6 +799,10 @@ impl Handler for Runtime {
                 self.see_to_definitions(io);
             }
             Command::Renew => self.step(io, wish(seat::Command::Renew)),
+            Command::Cut(name, cut) => {
+                warn!(peer = %name, cut, "somebody has the link cut, or healed");
+                io.cut(&name, cut);
+            }
             Command::Reload => io.reload(),
             Command::Stop => {
                 self.report.ended();
