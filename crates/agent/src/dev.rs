@@ -131,7 +131,10 @@ async fn run(options: &DevOptions) -> Result<(), Failure> {
             let attend = async {
                 match &mut demo {
                     // In a demonstration all may be killed, and started again.
-                    Some(demo) => Ok(demo.attend(&mut cluster).await),
+                    Some(demo) => {
+                        demo.attend(&mut cluster).await;
+                        Ok(())
+                    }
                     None => Err(cluster.ended().await),
                 }
             };

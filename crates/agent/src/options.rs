@@ -234,6 +234,7 @@ impl AgentOptions {
         let all = self.with_file()?;
         let (security, trace) = (all.security()?, all.traced()?);
         let (drain, socket_mode) = (all.patience()?, all.mode()?);
+        let (http, spaces) = (all.address()?, all.namespaces()?);
         let needed = |what: Option<String>, flag: &str| {
             what.ok_or_else(|| {
                 Failure::input(format!("{flag} is missing; see quorate agent --help"))
@@ -269,17 +270,6 @@ impl AgentOptions {
         };
         let log = all.log.as_deref().unwrap_or("text").parse();
         let log = log.map_err(|error| Failure::input(format!("--log: {error}")))?;
-        let http = match all.http.as_deref() {
-            Some("none") if all.lab => {
-                return Err(Failure::input("--lab needs an address: --http none gives none"));
-            }
-            None if all.lab => Some("127.0.0.1:0".to_owned()),
-            http => http.filter(|http| *http != "none").map(str::to_owned),
-        };
-        let named = |(name, space): (&String, &SpaceOptions)| {
-            Ok::<_, Failure>((name.clone(), space.settle()?))
-        };
-        let spaces = all.spaces.iter().map(named).collect::<Result<_, _>>()?;
         let founder = all.founder.is_some_and(|founder| founder == name.as_str());
         let member = Config {
             name,
@@ -311,6 +301,22 @@ impl AgentOptions {
             drain,
             with_parent,
         })
+    }
+
+    /// Where HTTP is served, if it is.
+    fn address(&self) -> Result<Option<String>, Failure> {
+        match self.http.as_deref() {
+            Some("none") if self.lab => {
+                Err(Failure::input("--lab needs an address: --http none gives none"))
+            }
+            None if self.lab => Ok(Some("127.0.0.1:0".to_owned())),
+            http => Ok(http.filter(|http| *http != "none").map(str::to_owned)),
+        }
+    }
+
+    /// Namespaces that are to be there.
+    fn namespaces(&self) -> Result<Vec<(String, Namespace)>, Failure> {
+        self.spaces.iter().map(|(name, space)| Ok((name.clone(), space.settle()?))).collect()
     }
 
     /// How long those who hold something have at the end.

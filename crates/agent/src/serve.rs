@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use quorate_member::{LockError, Locks, Member, Namespace, StartError};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::{TcpListener, UnixListener};
@@ -74,15 +75,7 @@ async fn serve(setting: Setting, beside: Option<Beside>) -> Result<(), Failure> 
     tokio::spawn(define(Arc::clone(&member), setting.spaces));
     let desk =
         Desk { member: Arc::clone(&member), sessions: Arc::clone(&sessions), data, security };
-    let api = router(Arc::clone(&member), Arc::clone(&sessions))
-        .merge(looks(desk.clone()))
-        .merge(lab::watching(Arc::clone(&member)));
-    let local = api.clone().merge(deeds(desk));
-    // Whoever cuts links has the socket, and not only a browser.
-    let local = match setting.faults {
-        true => local.merge(lab::faults(Arc::clone(&member))),
-        false => local,
-    };
+    let (api, local) = routes(desk, setting.faults);
     let local = local.into_make_service_with_connect_info::<Peer>();
     tokio::spawn(axum::serve(socket, local).into_future());
     if let Some(http) = http {
@@ -118,6 +111,21 @@ async fn serve(setting: Setting, beside: Option<Beside>) -> Result<(), Failure> 
         member.stop();
     }
     done
+}
+
+/// What is answered on loopback, and what over the socket.
+fn routes(desk: Desk, faults: bool) -> (Router, Router) {
+    let member = Arc::clone(&desk.member);
+    let api = router(Arc::clone(&member), Arc::clone(&desk.sessions))
+        .merge(looks(desk.clone()))
+        .merge(lab::watching(Arc::clone(&member)));
+    let local = api.clone().merge(deeds(desk));
+    // Whoever cuts links has the socket, and not only a browser.
+    let local = match faults {
+        true => local.merge(lab::faults(member)),
+        false => local,
+    };
+    (api, local)
 }
 
 /// Sees to it that these namespaces are there, as soon as the process is a member.

@@ -346,10 +346,9 @@ impl Runtime {
         }
         calls.into_iter().for_each(|call| call());
         for output in outputs {
-            match output {
-                Output::Send { to, msg: service::Msg::Seat(msg), .. } => self.send(io, to, msg),
-                // Seats say nothing to several at once, and only where the register is, is anything kept.
-                _ => {}
+            // Seats say nothing to several at once, and only where the register is, is anything kept.
+            if let Output::Send { to, msg: service::Msg::Seat(msg), .. } = output {
+                self.send(io, to, msg);
             }
         }
         if left {
@@ -374,6 +373,23 @@ impl Runtime {
             // What does not arrive is said again.
             let _ = io.send(peer, Lane::Control, &Frame::Seat(msg).encode());
         }
+    }
+
+    /// The own voter knows something new.
+    fn hear_consensus(&mut self, io: &mut Io<'_>, status: raft::Status) {
+        let before = &self.consensus.status;
+        if before.leader != status.leader {
+            info!(term = status.term, leader = ?status.leader, "the consensus is led");
+        }
+        if let Some(why) = &status.stopped {
+            self.report.fail(why);
+        }
+        self.consensus.status = status;
+        self.report.changed();
+        if self.shared.lock().is_none() && self.consensus.votes() {
+            self.start_seat(io);
+        }
+        self.mind_voters(io);
     }
 
     /// The register may have changed: who is to be reached, and whose process is to be watched.
@@ -747,21 +763,7 @@ impl Handler for Runtime {
                 self.hear_authority(io, seat::Msg::Changed(committed));
                 self.mind_voters(io);
             }
-            Command::Consensus(status) => {
-                let before = &self.consensus.status;
-                if before.leader != status.leader {
-                    info!(term = status.term, leader = ?status.leader, "the consensus is led");
-                }
-                if let Some(why) = &status.stopped {
-                    self.report.fail(why);
-                }
-                self.consensus.status = status;
-                self.report.changed();
-                if self.shared.lock().is_none() && self.consensus.votes() {
-                    self.start_seat(io);
-                }
-                self.mind_voters(io);
-            }
+            Command::Consensus(status) => self.hear_consensus(io, status),
             Command::Introduce { peer, number, introduction } => {
                 if self.consensus.is_due(peer, number) {
                     consensus::send_introduction(io, peer, introduction);
