@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::shell::{Step, cargo, output_of, run, run_silently, step};
-use crate::{Failure, Outcome, docs, servers, source, tidy as rules, web};
+use crate::{Failure, Outcome, docs, packages, servers, source, tidy as rules, web};
 
 /// Targets without an operating system that have what `alloc` needs, best known first.
 const BARE_METAL: &[&str] = &[
@@ -33,6 +33,7 @@ pub(crate) fn verify(root: &Path) -> Outcome {
     check("docs", &|| done(docs::check(root)))?;
     check("web", &|| web::check(root))?;
     check("deny", &|| deny(root))?;
+    check("package", &|| packages::check(root))?;
     check("clippy", &|| {
         tool("clippy --quiet --locked --workspace --all-targets --all-features -- -D warnings")
     })?;

@@ -6,14 +6,19 @@ use quorate_member::Locks;
 use crate::ca::CaTask;
 use crate::client::Where;
 use crate::dev::DevOptions;
+use crate::doctor::DoctorOptions;
+use crate::drain::DrainOptions;
 use crate::elect::ElectOptions;
 use crate::group::GroupTask;
 use crate::lock::LockOptions;
 use crate::observe::{ObserveOptions, ResignOptions};
 use crate::options::{AgentOptions, SpaceOptions};
+use crate::recover::{BackupOptions, RecoverOptions, RestoreOptions};
 use crate::serve::Beside;
 use crate::show::View;
-use crate::{Failure, dev, elect, group, lock, observe, serve, show};
+use crate::{
+    Failure, dev, doctor, drain, elect, events, group, lock, observe, recover, serve, show,
+};
 
 /// What to do with a cluster.
 #[derive(Subcommand, Clone, Debug)]
@@ -55,6 +60,23 @@ pub enum Task {
     Status(ShowArguments),
     /// Who is in a cluster
     Members(ShowArguments),
+    /// What happened, and why somebody was excluded
+    #[command(after_help = EVENTS_EXAMPLES)]
+    Events(EventsArguments),
+    /// Try the whole chain on the live cluster, and say what is wrong
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArguments),
+    /// Have an agent grant nothing more, wait for those who hold something, and end
+    #[command(after_help = DRAIN_EXAMPLES)]
+    Drain(DrainArguments),
+    /// Write down what a cluster has agreed on
+    #[command(after_help = BACKUP_EXAMPLES)]
+    Backup(BackupArguments),
+    /// Go on with what a backup says, on an empty disk
+    Restore(RestoreArguments),
+    /// Go on with one seed whose fellows are lost for good
+    #[command(after_help = RECOVER_EXAMPLES)]
+    Recover(RecoverArguments),
     /// The certificates of a cluster
     #[command(subcommand)]
     Ca(CaTask),
@@ -63,7 +85,8 @@ pub enum Task {
 const DEV_EXAMPLES: &str = "Examples:
   quorate dev                      three members, until Ctrl-C
   quorate dev --demo               what becomes of a lock when things go wrong, step by step
-  quorate dev --members 5 --dir d  five, which remember where they were the next time";
+  quorate dev --members 5 --dir d  five, which remember where they were the next time
+  quorate dev --lab                watch it in the browser, kill members, cut links";
 
 const AGENT_EXAMPLES: &str = "Examples:
   quorate agent --name a --data /var/lib/quorate --seeds a=h1:7400,b=h2:7400,c=h3:7400 \\
@@ -130,6 +153,81 @@ pub struct ResignArguments {
     options: ResignOptions,
 }
 
+const EVENTS_EXAMPLES: &str = "Examples:
+  quorate events            the latest 100 of each kind, also from before a restart
+  quorate events --why      only who was excluded, and for what reason
+  quorate events --watch    go on";
+
+const DOCTOR_EXAMPLES: &str = "Examples:
+  quorate doctor            takes, loses and takes a lock of its own; exit code 1 if something is wrong
+  quorate doctor --look     only looks
+  quorate doctor --clear-pledge --data /var/lib/quorate    at a seed that does not run";
+
+const DRAIN_EXAMPLES: &str = "Examples:
+  quorate drain                  before an upgrade: exit code 0 when the agent has ended
+  quorate drain --timeout 5m     what still runs after five minutes is ended";
+
+const BACKUP_EXAMPLES: &str = "Examples:
+  quorate backup prod.json
+  quorate restore prod.json --name a --data /var/lib/quorate --seeds a=h1:7400,… --force";
+
+const RECOVER_EXAMPLES: &str = "Examples:
+  quorate recover --force --data /var/lib/quorate --seeds a=h1:7400,b=h2:7400,c=h3:7400
+
+The new cluster has another id: members of the old one never speak with it. It begins when the longest
+lease is over, and its fences are larger than all before, if the calendar of this machine is right.";
+
+/// What an agent is drained with.
+#[derive(Args, Clone, Debug)]
+pub struct DrainArguments {
+    #[command(flatten)]
+    options: DrainOptions,
+}
+
+/// What is examined.
+#[derive(Args, Clone, Debug)]
+pub struct DoctorArguments {
+    #[command(flatten)]
+    options: DoctorOptions,
+}
+
+/// Where a backup goes.
+#[derive(Args, Clone, Debug)]
+pub struct BackupArguments {
+    #[command(flatten)]
+    options: BackupOptions,
+}
+
+/// Where a backup is put back.
+#[derive(Args, Clone, Debug)]
+pub struct RestoreArguments {
+    #[command(flatten)]
+    options: RestoreOptions,
+}
+
+/// Which seed goes on alone.
+#[derive(Args, Clone, Debug)]
+pub struct RecoverArguments {
+    #[command(flatten)]
+    options: RecoverOptions,
+}
+
+/// Which events are shown.
+#[derive(Args, Clone, Debug)]
+pub struct EventsArguments {
+    #[command(flatten)]
+    at: Where,
+    /// Only who was excluded, and for what reason
+    #[arg(long)]
+    why: bool,
+    /// For programs
+    #[arg(long)]
+    json: bool,
+    /// Go on, and show what comes
+    #[arg(long)]
+    watch: bool,
+}
+
 /// What a command is run under.
 #[derive(Args, Clone, Debug)]
 pub struct LockArguments {
@@ -166,6 +264,9 @@ pub struct LocksArguments {
     /// For programs
     #[arg(long)]
     json: bool,
+    /// Go on, and show every change
+    #[arg(long)]
+    watch: bool,
 }
 
 /// Which lock.
@@ -245,17 +346,28 @@ fn perform(task: Task, beside: Option<Beside>) -> Result<u8, Failure> {
         Task::Observe(ObserveArguments { options }) => {
             asking()?.block_on(observe::observe(&options))
         }
-        Task::Roles(LocksArguments { at, json }) => {
+        Task::Roles(LocksArguments { at, json, watch }) => {
             let socket = at.find()?;
-            asking()?.block_on(observe::roles(&socket, json))
+            asking()?.block_on(observe::roles(&socket, json, watch))
         }
         Task::Resign(ResignArguments { options }) => asking()?.block_on(observe::resign(&options)),
         Task::Dev(DevArguments { options }) => dev::dev(&options),
         Task::Agent(arguments) => serve::agent(arguments.options, beside),
         Task::LockChild(ChildArguments { command }) => return lock::become_command(&command),
-        Task::Locks(LocksArguments { at, json }) => {
+        Task::Doctor(DoctorArguments { options }) => {
+            return asking()?.block_on(doctor::doctor(&options));
+        }
+        Task::Events(EventsArguments { at, why, json, watch }) => {
             let socket = at.find()?;
-            asking()?.block_on(show::locks(&socket, json))
+            asking()?.block_on(events::events(&socket, why, json, watch))
+        }
+        Task::Drain(DrainArguments { options }) => asking()?.block_on(drain::drain(&options)),
+        Task::Backup(BackupArguments { options }) => asking()?.block_on(recover::backup(&options)),
+        Task::Restore(RestoreArguments { options }) => recover::restore(&options),
+        Task::Recover(RecoverArguments { options }) => recover::recover(&options),
+        Task::Locks(LocksArguments { at, json, watch }) => {
+            let socket = at.find()?;
+            asking()?.block_on(show::locks(&socket, json, watch))
         }
         Task::Unlock(UnlockArguments { name, space, at, .. }) => {
             let socket = at.find()?;

@@ -8,8 +8,8 @@ use quorate_client::http::escaped;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::client::{Where, call, follow, get};
-use crate::show::{lines, table, to_json};
+use crate::client::{Where, call, follow};
+use crate::show::{lines, list, table, to_json};
 
 /// What is observed.
 #[derive(Args, Clone, Debug)]
@@ -59,20 +59,18 @@ fn line(word: &Value) -> String {
     }
 }
 
-/// Shows in which roles somebody leads, and who stands for them.
+/// Shows in which roles somebody leads, and who stands for them; once, or at every change.
 ///
 /// # Errors
 /// If there is no agent that says.
-pub(crate) async fn roles(socket: &Path, json: bool) -> Result<(), Failure> {
-    let roles: Value = get(socket, "/v1/roles").await?;
-    if json {
-        anstream::println!("{}", to_json(&roles, false));
-        return Ok(());
-    }
+pub(crate) async fn roles(socket: &Path, json: bool, watch: bool) -> Result<(), Failure> {
+    list(socket, "/v1/roles", role_table, (json, watch)).await
+}
+
+fn role_table(roles: &Value) -> String {
     let all = roles.as_array().map_or(&[][..], Vec::as_slice);
     if all.is_empty() {
-        anstream::println!("nobody leads, and nobody stands for anything");
-        return Ok(());
+        return "nobody leads, and nobody stands for anything".to_owned();
     }
     let mut rows = table(&["role", "", "member", "owner", "term"]);
     for role in all {
@@ -89,8 +87,7 @@ pub(crate) async fn roles(socket: &Path, json: bool) -> Result<(), Failure> {
             row("wanted by", candidate, &Value::Null);
         }
     }
-    anstream::println!("{}", lines(&rows));
-    Ok(())
+    lines(&rows)
 }
 
 /// Asks whoever leads to give the role up.

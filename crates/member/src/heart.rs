@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use quorate_authority::Histogram;
 use quorate_core::trace::{Happening, Recorder};
 use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Time};
 use quorate_service::groups;
@@ -20,12 +21,14 @@ use quorate_service::service::{self, Service};
 use quorate_transport::{Direct, Lane, Remote};
 use tokio::sync::{oneshot, watch};
 
+use crate::figures::Counts;
 use crate::groups::Inbox;
 use crate::history::History;
 use crate::lease::Lease;
 use crate::locks::SPACE;
 use crate::roles::{Observers, Seen};
 use crate::runtime::Command;
+use crate::trace::Tracer;
 use crate::words::Frame;
 
 /// The node that a process is, to itself.
@@ -86,6 +89,8 @@ pub(crate) struct Heart {
     wishes: u64,
     /// What was granted is written down, with what is held, if a history is asked for.
     diary: Option<Diary>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) tracer: Option<Tracer>,
 }
 
 /// What is written down of guards: when each was granted and given back, in the step that does so.
@@ -131,6 +136,11 @@ pub(crate) struct Shared {
     pub(crate) nobody: Text,
     /// Has the thread of the transport been woken, and not looked around yet?
     woken: AtomicBool,
+    pub(crate) counts: Arc<Counts>,
+    /// How long the own disk takes, once there is one.
+    pub(crate) syncs: OnceLock<Arc<Histogram>>,
+    /// Until there is a heart.
+    tracer: Mutex<Option<Tracer>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -140,11 +150,12 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(tracer: Option<Tracer>) -> Self {
         let (heart, remote) = (Mutex::new(None), OnceLock::new());
         let (until, losses) = (watch::Sender::new(Time::ZERO), Arc::default());
         let (main, nobody, woken) = (SPACE.into(), "".into(), AtomicBool::new(false));
-        Self { heart, remote, until, losses, main, nobody, woken }
+        let (counts, syncs, tracer) = (Arc::default(), OnceLock::new(), Mutex::new(tracer));
+        Self { heart, remote, until, losses, main, nobody, woken, counts, syncs, tracer }
     }
 
     /// This is the way to the thread of the transport.
@@ -182,7 +193,9 @@ impl Shared {
 
     /// From now on it has one.
     pub(crate) fn begin(&self, service: Service, seed: u64, diary: Option<Diary>) {
-        *self.lock() = Some(Heart::new(service, seed, Arc::clone(&self.losses), diary));
+        let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (losses, counts) = (Arc::clone(&self.losses), Arc::clone(&self.counts));
+        *self.lock() = Some(Heart::new(service, seed, losses, (diary, counts, tracer)));
     }
 
     /// Gives a guard back, or a wish up.
@@ -211,7 +224,12 @@ impl Shared {
 }
 
 impl Heart {
-    fn new(service: Service, seed: u64, losses: Arc<AtomicUsize>, diary: Option<Diary>) -> Self {
+    fn new(
+        service: Service,
+        seed: u64,
+        losses: Arc<AtomicUsize>,
+        (diary, counts, tracer): (Option<Diary>, Arc<Counts>, Option<Tracer>),
+    ) -> Self {
         Self {
             node: Node::new(ME, service),
             dice: Dice(seed | 1),
@@ -230,6 +248,8 @@ impl Heart {
             lease: Arc::new(Lease::lost()),
             wishes: 0,
             diary,
+            counts,
+            tracer,
         }
     }
 
@@ -261,12 +281,17 @@ impl Heart {
     /// Takes a lock that rests here and that nobody else wants: that needs no clock but one reading, nobody
     /// to be told, and nothing sent. None if it takes more than that.
     pub(crate) fn take(&mut self, lock: &LockId, owner: (Option<u64>, &Text)) -> Option<Taken> {
+        // What goes into a trace is told as it comes, one thing after the other.
+        if self.tracer.is_some() {
+            return None;
+        }
         let id = WishId(self.wishes + 1);
         let (session, text) = owner;
         let owner = (session.unwrap_or(u64::MAX - id.0), text);
         let now = quorate_transport::now();
         let (fence, until) = self.node.protocol_mut().take(now, lock, id, owner)?;
         self.wishes = id.0;
+        self.counts.taken();
         if let Some(diary) = &mut self.diary {
             diary.granted(id, lock.clone(), fence, until);
         }
@@ -280,7 +305,8 @@ impl Heart {
             && self.asked.is_empty()
             && self.lost.is_empty();
         // What is written down must be there before anybody else can know of it.
-        let given = quiet && self.diary.is_none() && self.node.protocol_mut().put_back(lock, id);
+        let untold = self.diary.is_none() && self.tracer.is_none();
+        let given = quiet && untold && self.node.protocol_mut().put_back(lock, id);
         debug_assert!(!given || !self.waiters.contains_key(&id), "who waits has nothing");
         given
     }
@@ -296,12 +322,17 @@ impl Heart {
     ) -> (WishId, Option<Outcome>) {
         self.wishes += 1;
         let id = WishId(self.wishes);
-        let command = service::Command::Wish(lock.clone(), wish(id));
+        let wish = wish(id);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.wish(now, lock, &wish);
+        }
+        let command = service::Command::Wish(lock.clone(), wish);
         // Locks refuse by telling so.
         let _ = self.node.command(now, &mut self.dice, command);
         let outcome = self.send_until(id, calls);
-        if outcome.is_none() {
-            self.waiters.insert(id, waiter());
+        match &outcome {
+            Some(outcome) => self.counts.at_once(outcome),
+            None => _ = self.waiters.insert(id, self.counts.timed(now, waiter())),
         }
         (id, outcome)
     }
@@ -316,6 +347,9 @@ impl Heart {
         self.losses.store(self.lost.len(), Ordering::Release);
         if let Some(diary) = &mut self.diary {
             diary.dropped(id);
+        }
+        if let Some(tracer) = &mut self.tracer {
+            tracer.released(now, id);
         }
         self.order(now, service::Command::Release(lock.clone(), id));
     }
@@ -365,12 +399,20 @@ impl Heart {
         match event {
             Event::Granted { lock, wish, place, fence, until, .. } => {
                 let outcome = self.granted((wish, lock, place), fence, until);
+                self.write_down(wish, &outcome);
                 self.answer(wish, outcome, calls);
             }
-            Event::Refused { wish, why, .. } => self.answer(wish, Outcome::Refused(why), calls),
+            Event::Refused { wish, why, .. } => {
+                let outcome = Outcome::Refused(why);
+                self.write_down(wish, &outcome);
+                self.answer(wish, outcome, calls);
+            }
             Event::Lost { wish, why, .. } => {
                 self.lost.insert(wish, why);
                 self.losses.store(self.lost.len(), Ordering::Release);
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.lost(quorate_transport::now(), wish);
+                }
                 for told in self.mourners.remove(&wish).unwrap_or_default() {
                     // Whoever asked may have stopped waiting.
                     calls.push(Box::new(move || _ = told.send(why)));
@@ -476,7 +518,19 @@ impl Heart {
                 output => self.carry_out(output, calls),
             }
         }
+        if let Some(outcome) = &outcome {
+            self.write_down(mine, outcome);
+        }
         outcome
+    }
+
+    /// What came of a wish goes into the trace.
+    fn write_down(&mut self, wish: WishId, outcome: &Outcome) {
+        let Some(tracer) = &mut self.tracer else { return };
+        match outcome {
+            Outcome::Granted(_, fence, _) => tracer.granted(quorate_transport::now(), wish, *fence),
+            Outcome::Refused(_) => tracer.over(wish),
+        }
     }
 
     fn send_directly(&mut self, calls: &mut Calls) {
@@ -553,11 +607,15 @@ impl Heart {
         match until {
             None if self.lease.until().is_some() => {
                 self.lease.end();
+                self.counts.lost();
                 Some(Time::ZERO)
             }
             None => None,
             Some(until) if self.lease.until() == Some(until) => None,
             Some(until) => {
+                if let Some(left) = self.lease.left(now) {
+                    self.counts.renewed(left);
+                }
                 if !self.lease.extend(until) {
                     self.lease = Arc::new(Lease::new(until));
                 }

@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Renew,
     /// A timer is due that was set by another thread.
     Wake,
+    /// Cut the link to a member, or heal it.
+    Cut(Name, bool),
     /// Read certificates again.
     Reload,
     /// End.
@@ -265,6 +267,9 @@ impl Runtime {
             // Its seat waits until its disk votes: so whoever founded the cluster is not alone with it.
             if let Err(why) = consensus.start(place, config, bridge, remote) {
                 self.give_up(&why);
+            } else if let Some(syncs) = self.consensus.syncs() {
+                // There is one disk.
+                let _ = self.shared.syncs.set(syncs);
             }
             return;
         }
@@ -330,6 +335,9 @@ impl Runtime {
                     Output::Emit(service::Event::Seat(event)) => {
                         self.report.event(&event);
                         left |= matches!(event, seat::Event::Left);
+                        if matches!(event, seat::Event::Installed { .. }) {
+                            self.shared.counts.installed();
+                        }
                     }
                     Output::Multicast { to, msg: service::Msg::Group(frame), .. } => {
                         let bytes = Frame::Group(frame).encode();
@@ -348,10 +356,9 @@ impl Runtime {
         }
         calls.into_iter().for_each(|call| call());
         for output in outputs {
-            match output {
-                Output::Send { to, msg: service::Msg::Seat(msg), .. } => self.send(io, to, msg),
-                // Seats say nothing to several at once, and only where the register is, is anything kept.
-                _ => {}
+            // Seats say nothing to several at once, and only where the register is, is anything kept.
+            if let Output::Send { to, msg: service::Msg::Seat(msg), .. } = output {
+                self.send(io, to, msg);
             }
         }
         if left {
@@ -378,12 +385,30 @@ impl Runtime {
         }
     }
 
+    /// The own voter knows something new.
+    fn hear_consensus(&mut self, io: &mut Io<'_>, status: raft::Status) {
+        let before = &self.consensus.status;
+        if before.leader != status.leader {
+            info!(term = status.term, leader = ?status.leader, "the consensus is led");
+        }
+        if let Some(why) = &status.stopped {
+            self.report.fail(why);
+        }
+        self.consensus.status = status;
+        self.report.changed();
+        if self.shared.lock().is_none() && self.consensus.votes() {
+            self.start_seat(io);
+        }
+        self.mind_voters(io);
+    }
+
     /// The register may have changed: who is to be reached, and whose process is to be watched.
     fn look_after_register(&mut self, io: &mut Io<'_>) {
         let Some(known) = self.with_seat(|seat| seat.known().clone()) else { return };
         if !self.report.is_news(known.revision) {
             return;
         }
+        self.report.look(&known.register);
         self.dial(io, &known.register);
         if let Some(heart) = self.shared.lock().as_mut() {
             heart.find_ways();
@@ -468,8 +493,11 @@ impl Runtime {
     /// Has the kernel watch the processes of members; those that are over already.
     fn watch_processes(&mut self, io: &mut Io<'_>, register: &Register) -> Vec<Start> {
         let starts: Vec<Start> = register.members().map(|(_, it)| it.process.start()).collect();
-        let gone = self.sights.extract_if(.., |start, _| !starts.contains(start));
-        gone.filter_map(|(_, watch)| watch).for_each(|watch| io.unwatch(watch));
+        self.sights.retain(|start, watch| {
+            let stays = starts.contains(start);
+            watch.filter(|_| !stays).into_iter().for_each(|watch| io.unwatch(watch));
+            stays
+        });
         let mut over = Vec::new();
         for start in starts {
             if start == self.start || self.sights.contains_key(&start) {
@@ -667,7 +695,12 @@ impl Handler for Runtime {
     }
 
     fn frame(&mut self, io: &mut Io<'_>, peer: Peer, lane: Lane, bytes: &[u8]) {
-        match (lane, Frame::decode(bytes)) {
+        let frame = Frame::decode(bytes);
+        if let Some(frame) = &frame {
+            self.shared.counts.came(frame, bytes.len());
+            self.report.heard(io.name(peer), frame);
+        }
+        match (lane, frame) {
             (Lane::Founding, Some(Frame::Founding(msg))) => {
                 let name = io.name(peer);
                 let seed = self.config.seeds.iter().position(|seed| seed.name == *name);
@@ -749,21 +782,7 @@ impl Handler for Runtime {
                 self.hear_authority(io, seat::Msg::Changed(committed));
                 self.mind_voters(io);
             }
-            Command::Consensus(status) => {
-                let before = &self.consensus.status;
-                if before.leader != status.leader {
-                    info!(term = status.term, leader = ?status.leader, "the consensus is led");
-                }
-                if let Some(why) = &status.stopped {
-                    self.report.fail(why);
-                }
-                self.consensus.status = status;
-                self.report.changed();
-                if self.shared.lock().is_none() && self.consensus.votes() {
-                    self.start_seat(io);
-                }
-                self.mind_voters(io);
-            }
+            Command::Consensus(status) => self.hear_consensus(io, status),
             Command::Introduce { peer, number, introduction } => {
                 if self.consensus.is_due(peer, number) {
                     consensus::send_introduction(io, peer, introduction);
@@ -803,6 +822,10 @@ impl Handler for Runtime {
             Command::Renew => self.step(io, wish(seat::Command::Renew)),
             // The timer is looked at next.
             Command::Wake => self.shared.is_awake(),
+            Command::Cut(name, cut) => {
+                warn!(peer = %name, cut, "somebody has the link cut, or healed");
+                io.cut(&name, cut);
+            }
             Command::Reload => io.reload(),
             Command::Stop => {
                 self.report.ended();

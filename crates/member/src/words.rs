@@ -1,6 +1,7 @@
 //! What members say to each other.
 
 use quorate_authority::raft::Standing;
+use quorate_core::Message as _;
 use quorate_service::{founding, groups, locks, seat};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,18 @@ pub(crate) struct Introduction {
 }
 
 impl<'a> Frame<'a> {
+    /// What it is about, and its kind.
+    pub(crate) fn kind(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Founding(msg) => ("founding", msg.kind()),
+            Self::Introduction(_) => ("consensus", "INTRODUCTION"),
+            Self::Seat(msg) => ("seat", msg.kind()),
+            Self::Consensus(_) => ("consensus", "RAFT"),
+            Self::Lock(frame) => ("lock", frame.kind()),
+            Self::Group(frame) => ("group", frame.kind()),
+        }
+    }
+
     /// The frame as bytes. Nothing in it can fail to be written.
     pub(crate) fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).unwrap_or_default()

@@ -33,22 +33,24 @@ impl Sessions {
         standing: Standing,
     ) -> Result<Granted, SessionError> {
         let session = self.find(id)?;
+        if self.is_draining() {
+            return Err(SessionError::Draining);
+        }
         if session.inner().roles.len() >= ROLES_MAX {
             return Err(SessionError::TooMany("roles of one session"));
         }
-        // Before anything is granted: from then on no evidence of this agent's death counts.
-        if !self.member.host(true).await {
-            return Err(LockError::Closed.into());
-        }
+        let begun = Instant::now();
+        self.host(standing.wait).await?;
         let Standing { role, owner, priority, value, wait } = standing;
         let campaign = self.member.campaign(&role).priority(priority).value(value);
         let mut campaign = campaign.owner(&owner).session(id << 32);
         if let Some(wait) = wait {
-            campaign = campaign.timeout(wait);
+            campaign = campaign.timeout(wait.saturating_sub(begun.elapsed()));
         }
         let leadership = tokio::select! {
             leadership = campaign => leadership?,
             () = session.ended(0) => return Err(SessionError::Gone),
+            () = self.told_to_drain() => return Err(SessionError::Draining),
         };
         let fence = leadership.term().to_string();
         let left = leadership.check().map_err(|_| LockError::NotPrimary)?.min(self.left(&session));
@@ -56,6 +58,10 @@ impl Sessions {
         let mut inner = session.inner();
         if inner.ended {
             return Err(SessionError::Gone);
+        }
+        // Looked at under the same lock under which a drain counts what is held.
+        if self.is_draining() {
+            return Err(SessionError::Draining);
         }
         inner.answered = Instant::now();
         let lost = leadership.watch();

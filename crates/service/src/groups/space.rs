@@ -206,8 +206,13 @@ impl Groups {
         self.directory.clear();
         self.rolls.clear();
         // Nobody has to know of who wanted to come and does not any more.
-        let cancelled = self.groups.extract_if(.., |_, it| !it.stays && it.view().is_none());
-        cancelled.for_each(|(name, _)| out.tell(Event::Left(name)));
+        self.groups.retain(|name, it| {
+            let cancelled = !it.stays && it.view().is_none();
+            if cancelled {
+                out.tell(Event::Left(name.clone()));
+            }
+            !cancelled
+        });
         let mut entries = Vec::new();
         for (name, group) in &mut self.groups {
             group.begin_epoch(gate.epoch);
