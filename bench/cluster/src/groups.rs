@@ -117,6 +117,7 @@ async fn members() -> Result<(tempfile::TempDir, Vec<Member>), String> {
             security: Security::Plain { anywhere: false },
             engine: Engine::Embedded,
             history: None,
+            trace: None,
         })
     };
     let members: Vec<Member> =

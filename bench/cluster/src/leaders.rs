@@ -52,6 +52,7 @@ impl Candidate {
             security: quorate_transport::Security::Plain { anywhere: false },
             engine: Engine::Embedded,
             history: None,
+            trace: None,
         };
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).enable_all().build();
