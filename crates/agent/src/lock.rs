@@ -274,6 +274,20 @@ impl Work<'_> {
         child.map_err(|error| Failure::broken(format!("cannot start a process: {error}")))
     }
 
+    /// Waits until the process is ready to become the command and the agent knows of it. Is there time left to
+    /// begin?
+    async fn is_ready(&self, child: &Child, until: Instant, whole: Duration) -> bool {
+        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            // It stops when it is ready. One that has ended instead is seen by whoever waits for it.
+            let _ = waitpid(Some(pid), WaitOptions::UNTRACED);
+        }
+        let path = format!("/v1/sessions/{}/children/{}", self.session.id, child.id());
+        // If the agent does not hear of it, this process still ends it in time.
+        let adopted = call(&self.session.socket, Method::PUT, &path, None);
+        let _ = timeout_at(until - whole / 3, adopted).await;
+        Instant::now() < until - LAST.min(whole / 4)
+    }
+
     /// Runs it, and ends it in time when what is held is about to be lost. When it is asked for, the command
     /// gets TERM, and all the time that it needs.
     pub(crate) async fn run(
@@ -298,17 +312,9 @@ impl Work<'_> {
                 let _ = kill_process_group(group, signal);
             }
         };
-        if let Some(group) = group {
-            // It stops when it is ready. One that has ended instead is seen below.
-            let _ = waitpid(Some(group), WaitOptions::UNTRACED);
-        }
-        let path = format!("/v1/sessions/{}/children/{}", self.session.id, child.id());
         // The most that there was left at any time: so long is a lease.
         let mut whole = until.saturating_duration_since(begun);
-        // If the agent does not hear of it, this process still ends it in time.
-        let adopted = call(&self.session.socket, Method::PUT, &path, None);
-        let _ = timeout_at(until - whole / 3, adopted).await;
-        if Instant::now() >= until - LAST.min(whole / 4) {
+        if !self.is_ready(&child, until, whole).await {
             send(Signal::KILL);
             return child.wait().map(|_| LOST).map_err(broken);
         }

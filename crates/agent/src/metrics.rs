@@ -278,7 +278,7 @@ mod tests {
                 let ends = ["_bucket", "_sum", "_count", ""];
                 let base =
                     |end: &&str| name.strip_suffix(*end).is_some_and(|it| known.contains(it));
-                assert!(ends.iter().any(|end| base(end)), "{line}");
+                assert!(ends.iter().any(base), "{line}");
             }
         }
     }

@@ -273,8 +273,11 @@ impl Stream {
 
     fn free(&mut self) {
         let taken = self.least(|acks| acks.taken[self.me]);
-        while let Some((_, cost)) = self.under_way.pop_front_if(|(number, _)| *number <= taken) {
+        while let Some((number, cost)) = self.under_way.front()
+            && *number <= taken
+        {
             self.under_way_bytes -= cost;
+            self.under_way.pop_front();
         }
     }
 
@@ -321,7 +324,9 @@ impl Stream {
     /// How far this one has got.
     pub(super) fn say(&mut self) -> Acks {
         for (units, placed) in self.unconfirmed.iter_mut().zip(&self.placed) {
-            while units.pop_front_if(|number| *number <= *placed).is_some() {}
+            while units.front().is_some_and(|number| number <= placed) {
+                units.pop_front();
+            }
         }
         self.since_told = 0;
         self.acks[self.me].clone()
