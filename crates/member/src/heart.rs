@@ -7,16 +7,19 @@
 //! that made it, and no step of a user lies in between.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use quorate_core::trace::{Happening, Recorder};
 use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Time};
-use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Wish, WishId};
+use quorate_service::groups;
+use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Text, Wish, WishId};
 use quorate_service::seat::Seat;
 use quorate_service::service::{self, Service};
 use quorate_transport::{Direct, Lane, Remote};
 use tokio::sync::watch;
 
+use crate::groups::Inbox;
 use crate::lease::Lease;
 use crate::roles::{Observers, Seen};
 use crate::runtime::Command;
@@ -70,6 +73,8 @@ pub(crate) struct Heart {
     questions: BTreeMap<u64, Question>,
     /// Guards that were lost and not given back yet, and why.
     lost: BTreeMap<WishId, Loss>,
+    /// Where users are told of their groups.
+    pub(crate) inboxes: BTreeMap<Text, Arc<Inbox>>,
     /// How others are reached, by the name and by the number of their node.
     sessions: BTreeMap<String, Direct>,
     ways: Vec<Option<Direct>>,
@@ -84,6 +89,8 @@ pub(crate) struct Shared {
     remote: OnceLock<Remote<Command>>,
     /// Until when the process may act; 0 while it may not.
     pub(crate) until: watch::Sender<Time>,
+    /// Has the thread of the transport been woken, and not looked around yet?
+    woken: AtomicBool,
 }
 
 impl std::fmt::Debug for Shared {
@@ -95,7 +102,8 @@ impl std::fmt::Debug for Shared {
 impl Shared {
     pub(crate) fn new() -> Self {
         let (heart, remote) = (Mutex::new(None), OnceLock::new());
-        Self { heart, remote, until: watch::Sender::new(Time::ZERO) }
+        let woken = AtomicBool::new(false);
+        Self { heart, remote, until: watch::Sender::new(Time::ZERO), woken }
     }
 
     /// This is the way to the thread of the transport.
@@ -107,6 +115,18 @@ impl Shared {
     /// Tells the thread of the transport something, if it is there.
     pub(crate) fn tell(&self, command: Command) -> bool {
         self.remote.get().is_some_and(|remote| remote.tell(command).is_ok())
+    }
+
+    /// Wakes the thread of the transport: a timer of a step here is due.
+    pub(crate) fn wake(&self) {
+        if !self.woken.swap(true, Ordering::SeqCst) {
+            self.tell(Command::Wake);
+        }
+    }
+
+    /// The thread of the transport looks around.
+    pub(crate) fn is_awake(&self) {
+        self.woken.store(false, Ordering::SeqCst);
     }
 
     /// The heart, if the process has one yet. A step that panicked has ended the process.
@@ -145,6 +165,7 @@ impl Heart {
             observers: Observers::default(),
             questions: BTreeMap::new(),
             lost: BTreeMap::new(),
+            inboxes: BTreeMap::new(),
             sessions: BTreeMap::new(),
             ways: Vec::new(),
             lease: Arc::new(Lease::lost()),
@@ -230,6 +251,20 @@ impl Heart {
             self.mourners.insert(id, told);
         }
         lost
+    }
+
+    /// A wish about a group.
+    pub(crate) fn group(
+        &mut self,
+        now: Time,
+        command: groups::Command,
+    ) -> Result<(), quorate_core::Refusal> {
+        self.node.command(now, &mut self.dice, crate::groups::wish(command))
+    }
+
+    /// Is a timer due?
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.node.next_deadline().is_some_and(|deadline| deadline <= now)
     }
 
     // What comes of steps
@@ -332,6 +367,16 @@ impl Heart {
                 }
             }
             Output::Emit(service::Event::Lock(event)) => self.on_lock(event, calls),
+            Output::Multicast { to, msg: service::Msg::Group(frame), .. } => {
+                let bytes = Frame::Group(frame).encode();
+                for way in to.iter().filter_map(|to| self.way(to)) {
+                    // As with locks.
+                    let _ = way.send(Lane::Data, &bytes);
+                }
+            }
+            Output::Emit(service::Event::Group(event)) => {
+                self.on_group(quorate_transport::now(), event);
+            }
             // Users do nothing to the seat.
             Output::Send { .. } | Output::Multicast { .. } => {}
             Output::Persist(_) | Output::Emit(service::Event::Seat(_)) => {}

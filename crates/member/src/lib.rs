@@ -13,6 +13,7 @@
 mod bridge;
 mod config;
 mod consensus;
+mod groups;
 mod heart;
 mod history;
 mod lease;
@@ -20,6 +21,7 @@ mod locks;
 mod place;
 mod process;
 mod profile;
+mod replicated;
 mod report;
 mod roles;
 mod runtime;
@@ -36,10 +38,13 @@ use quorate_transport::{Identity, Listener, Remote, Stats, Timing, Transport};
 use tokio::sync::{oneshot, watch};
 
 pub use config::{Config, Engine, Seed};
+pub use groups::{Delivery, Group, GroupError, Joining, Message, Sender, Snapshot, View};
 pub use locks::{Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
 pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
+pub use quorate_service::groups::Order;
 pub use quorate_service::locks::{Fence, ROLES};
+pub use replicated::{Replicated, State};
 pub use roles::{Asked, Campaign, Leader, Leadership, Observer, Seen};
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 

@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Host(bool, oneshot::Sender<()>),
     /// Renew the lease now.
     Renew,
+    /// A timer is due that was set by another thread.
+    Wake,
     /// Read certificates again.
     Reload,
     /// End.
@@ -313,6 +315,14 @@ impl Runtime {
                         }
                     }
                     Output::Emit(service::Event::Lock(event)) => heart.on_lock(event, &mut calls),
+                    Output::Multicast { to, msg: service::Msg::Group(frame), .. } => {
+                        let bytes = Frame::Group(frame).encode();
+                        for way in to.iter().filter_map(|to| heart.way(to)) {
+                            // As with locks.
+                            let _ = io.send(way.peer(), Lane::Data, &bytes);
+                        }
+                    }
+                    Output::Emit(service::Event::Group(event)) => heart.on_group(now, event),
                     output => outputs.push(output),
                 }
             }
@@ -501,6 +511,14 @@ impl Runtime {
         }
     }
 
+    fn on_group(&mut self, io: &mut Io<'_>, peer: Peer, frame: quorate_service::groups::Frame) {
+        let name = io.name(peer).as_str();
+        let from = self.with_seat(|seat| seat.node(name)).flatten();
+        if let Some(from) = from {
+            self.step(io, Input::Message { from, msg: service::Msg::Group(frame) });
+        }
+    }
+
     fn hear_authority(&mut self, io: &mut Io<'_>, msg: seat::Msg) {
         let msg = service::Msg::Seat(msg);
         self.step(io, Input::Message { from: seat::Config::ELSEWHERE, msg });
@@ -632,6 +650,7 @@ impl Handler for Runtime {
             (Lane::Control, Some(Frame::Seat(msg))) => self.on_seat(io, peer, msg),
             (Lane::Control, Some(Frame::Consensus(word))) => self.consensus.hear(peer, word),
             (Lane::Data, Some(Frame::Lock(frame))) => self.on_lock(io, peer, frame),
+            (Lane::Data, Some(Frame::Group(frame))) => self.on_group(io, peer, frame),
             _ => io.close(peer, "a frame that cannot be read"),
         }
     }
@@ -739,6 +758,8 @@ impl Handler for Runtime {
                 self.see_to_hosting(io);
             }
             Command::Renew => self.step(io, wish(seat::Command::Renew)),
+            // The timer is looked at next.
+            Command::Wake => self.shared.is_awake(),
             Command::Reload => io.reload(),
             Command::Stop => {
                 self.report.ended();
@@ -786,6 +807,9 @@ impl Handler for Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.consensus.stop();
+        if let Some(heart) = self.shared.lock().as_mut() {
+            heart.end_groups();
+        }
     }
 }
 

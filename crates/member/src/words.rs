@@ -1,7 +1,7 @@
 //! What members say to each other.
 
 use quorate_authority::raft::Standing;
-use quorate_service::{founding, locks, seat};
+use quorate_service::{founding, groups, locks, seat};
 use serde::{Deserialize, Serialize};
 
 /// A frame between two members.
@@ -17,6 +17,8 @@ pub(crate) enum Frame<'a> {
     Consensus(&'a [u8]),
     /// About locks.
     Lock(locks::Frame),
+    /// About groups.
+    Group(groups::Frame),
 }
 
 /// What a member says of its part in the consensus.

@@ -8,6 +8,7 @@
 //! | what | feature | what for |
 //! |---|---|---|
 //! | [`Cluster`], [`Guard`], [`Leadership`] | `member`, on by default | be a member of a cluster, take locks, lead |
+//! | [`Group`], [`Replicated`] | `member` | one order of messages for all, and a state that all have |
 //! | [`core`] | always | the contract: protocols, contexts, monitors, traces |
 //! | `algorithms` | `algorithms` | the algorithms, one file each |
 //! | `cluster` | `cluster` | run one over TCP, inside a Tokio runtime |
@@ -39,8 +40,9 @@ pub use quorate_cluster as cluster;
 pub use quorate_core as core;
 #[cfg(feature = "member")]
 pub use quorate_member::{
-    Asked, Back, Campaign, Config, Engine, Fence, Guard, Leader, Leadership, LockError, Locks,
-    Lost, Member as Cluster, Observer, Profile, Seed, Seen, Standing, StartError, Status, Timers,
+    Asked, Back, Campaign, Config, Delivery, Engine, Fence, Group, GroupError, Guard, Leader,
+    Leadership, LockError, Locks, Lost, Member as Cluster, Message, Observer, Order, Profile,
+    Replicated, Seed, Seen, Sender, Snapshot, Standing, StartError, State, Status, Timers, View,
 };
 #[cfg(feature = "sim")]
 pub use quorate_sim as sim;

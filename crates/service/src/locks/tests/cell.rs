@@ -9,7 +9,7 @@ use quorate_core::{
     Ctx, Effect, Input, Life, Message, NodeId, Protocol, Refusal, Span, Time, Timed, Waking, Wrap,
 };
 
-use crate::locks::{self, Frame, LockId, Mode, Owner, Patience, Revoke, Value, Wish, WishId};
+use crate::locks::{self, LockId, Mode, Owner, Patience, Revoke, Value, Wish, WishId};
 use crate::seat;
 use crate::service::{self, Service};
 
@@ -37,7 +37,7 @@ pub(super) struct Plan {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Cell {
     service: Service,
-    link: Link<Frame>,
+    link: Link<service::Msg>,
     plan: Arc<Plan>,
     tasks: Vec<Task>,
     wishes: u64,
@@ -64,7 +64,7 @@ enum Doing {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Msg {
     Seat(seat::Msg),
-    Link(link::Frame<Frame>),
+    Link(link::Frame<service::Msg>),
 }
 
 impl Message for Msg {
@@ -100,7 +100,7 @@ pub(super) enum Event {
     Until(Time),
 }
 
-const LINK: Wrap<Link<Frame>, Cell> =
+const LINK: Wrap<Link<service::Msg>, Cell> =
     Wrap { msg: Msg::Link, timer: Timer::Link, stable: |never| match never {} };
 
 /// What a candidate says of itself.
@@ -147,11 +147,14 @@ impl Cell {
                 Effect::Multicast { to, msg: service::Msg::Seat(msg) } => {
                     Effect::Multicast { to, msg: Msg::Seat(msg) }
                 }
-                Effect::Send { to, msg: service::Msg::Lock(frame) } => {
-                    frames.push((to, frame));
+                Effect::Send { to, msg } => {
+                    frames.push((to, msg));
                     return None;
                 }
-                Effect::Multicast { .. } => unreachable!("frames go to one each"),
+                Effect::Multicast { to, msg } => {
+                    frames.extend(to.iter().map(|to| (to, msg.clone())));
+                    return None;
+                }
                 Effect::SetTimer { timer, after } => {
                     Effect::SetTimer { timer: Timer::Service(timer), after }
                 }
@@ -162,6 +165,7 @@ impl Cell {
                     told.push(event.clone());
                     Effect::Emit(Event::Lock(event))
                 }
+                Effect::Emit(service::Event::Group(_)) => return None,
             })
         };
         let result = cx.mapped(&mut map, |cx| self.service.step(cx, input));
@@ -187,12 +191,11 @@ impl Cell {
     fn on_link(
         &mut self,
         cx: &mut Ctx<'_, Self>,
-        act: impl FnOnce(&mut Link<Frame>, &mut Ctx<'_, Link<Frame>>),
+        act: impl FnOnce(&mut Link<service::Msg>, &mut Ctx<'_, Link<service::Msg>>),
     ) {
         let mut up = Vec::new();
         cx.lower(LINK, &mut up, |cx| act(&mut self.link, cx));
         for Delivered { from, msg } in up {
-            let msg = service::Msg::Lock(msg);
             let _ = self.serve(cx, Input::Message { from, msg });
         }
     }

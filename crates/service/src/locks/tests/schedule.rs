@@ -16,7 +16,7 @@ use super::judge::Judge;
 use crate::locks::{KINDS, Kind, Limits, LockId, Mode, ROLES};
 use crate::register::Space;
 use crate::seat::tests::schedule::{CALM, LEASE, Schedule as SeatSchedule, Users};
-use crate::{seat, service};
+use crate::{groups, seat, service};
 
 /// What happens to a cluster, and what its users do.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl Schedule {
     /// What it breaks, if anything.
     pub(super) fn run(&self, write: Option<&mut dyn FnMut(Record)>) -> Option<String> {
         let SeatSchedule { members, seed, network, faults, users, healed, .. } = &self.seats;
-        let kinds = [seat::KINDS, KINDS, &["RESEND", "LINK-ACK"]].concat();
+        let kinds = [seat::KINDS, KINDS, groups::KINDS, &["RESEND", "LINK-ACK"]].concat();
         let plan = Arc::clone(&self.plan);
         let topology = Topology::complete(members + 1);
         let mut system =
