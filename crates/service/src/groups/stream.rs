@@ -342,7 +342,7 @@ impl Stream {
         if flaw!(UniformIsTotal) {
             return true;
         }
-        let place = if flaw!(PlaceNeedNotBeKnown) { 0 } else { self.log_done + 1 };
+        let place = self.log_done + 1;
         let has = |acks: &Acks| acks.ready[rank] >= unit.number && acks.placed >= place;
         self.acks.iter().all(has)
     }

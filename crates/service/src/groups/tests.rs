@@ -58,7 +58,6 @@ found! {
     what_only_one_has_and_does_not_share_is_found: "TakeItAlong";
     a_view_that_begins_before_all_have_everything_is_found: "BeginWhenMarked";
     uniform_that_is_only_total_is_found: "UniformIsTotal";
-    uniform_whose_place_is_known_to_one_is_found: "PlaceNeedNotBeKnown";
     a_cause_that_is_forgotten_is_found: "ForgetWhatCameBefore";
     a_rest_that_is_delivered_as_it_came_is_found: "CloseInOrderOfArrival";
     what_came_before_a_state_and_is_kept_is_found: "KeepWhatCameBefore";

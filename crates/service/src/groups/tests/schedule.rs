@@ -57,7 +57,7 @@ impl Schedule {
             limits,
             groups: (0..1 + draw.below(2)).map(|at| format!("g{at}").as_str().into()).collect(),
             orders,
-            leaves: [0, 12, 40][draw.below(3) as usize],
+            leaves: [0, 60, 200][draw.below(3) as usize],
             thinks: Span::units([8, 20, 60][draw.below(3) as usize]),
             takes: Span::units([0, 3, 30][draw.below(3) as usize]),
         };
