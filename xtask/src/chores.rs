@@ -221,7 +221,7 @@ pub(crate) fn chaos(root: &Path, rest: &[&str]) -> Result<(), String> {
 }
 
 /// What is measured of real clusters.
-pub(crate) const CLUSTER_BENCHES: [&str; 2] = ["cluster", "group"];
+pub(crate) const CLUSTER_BENCHES: [&str; 1] = ["cluster"];
 
 /// Measures against a reference, in one run.
 pub(crate) fn bench(root: &Path, name: &str, rest: &[&str]) -> Result<(), String> {

@@ -4,7 +4,6 @@
 
 mod changes;
 mod fleet;
-mod groups;
 mod idle;
 mod leaders;
 
@@ -29,12 +28,6 @@ enum Task {
         #[arg(long, default_value_t = 10)]
         idle: u64,
     },
-    /// Messages to a group of three, in every order: how many a second, and how long each takes
-    Group {
-        /// How long each order and size is measured, in seconds
-        #[arg(long, default_value_t = 2.0)]
-        seconds: f64,
-    },
     /// Be a member that stands for a role, and say when it leads
     #[command(hide = true)]
     Lead(leaders::Candidate),
@@ -45,7 +38,6 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Cluster { rounds, idle } => cluster(rounds, idle),
-        Task::Group { seconds } => groups::measure(seconds.clamp(0.1, 60.0)),
         Task::Lead(candidate) => candidate.lead(),
         Task::Agent(task) => match quorate_agent::run(task) {
             Ok(code) => return ExitCode::from(code),

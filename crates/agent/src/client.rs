@@ -121,28 +121,7 @@ pub(crate) async fn call(
     path: &str,
     body: Option<Value>,
 ) -> Result<(StatusCode, Value), Failure> {
-    let body = body.map(|body| ("application/json", Bytes::from(body.to_string())));
-    answer(socket, exchange(socket, method, path, body).await?).await
-}
-
-/// The same with bytes.
-///
-/// # Errors
-/// As there.
-pub(crate) async fn call_with(
-    socket: &Path,
-    method: Method,
-    path: &str,
-    bytes: Vec<u8>,
-) -> Result<(StatusCode, Value), Failure> {
-    let body = Some(("application/octet-stream", Bytes::from(bytes)));
-    answer(socket, exchange(socket, method, path, body).await?).await
-}
-
-async fn answer(
-    socket: &Path,
-    response: Response<Incoming>,
-) -> Result<(StatusCode, Value), Failure> {
+    let response = exchange(socket, method, path, body).await?;
     let status = response.status();
     let body = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
     let bytes = body.map_err(|error| odd(socket, &error))?.to_bytes();
@@ -166,7 +145,7 @@ async fn exchange(
     socket: &Path,
     method: Method,
     path: &str,
-    body: Option<(&'static str, Bytes)>,
+    body: Option<Value>,
 ) -> Result<Response<Incoming>, Failure> {
     let stream = UnixStream::connect(socket).await.map_err(|error| {
         Failure::nobody(format!("no agent answers at {}: {error}", socket.display()))
@@ -176,10 +155,10 @@ async fn exchange(
     // It ends with its last answer; what went wrong with it is seen there.
     tokio::spawn(async move { drop(connection.await) });
     let mut request = Request::builder().method(method).uri(path).header("host", "agent");
-    if let Some((kind, _)) = &body {
-        request = request.header("content-type", *kind);
+    if body.is_some() {
+        request = request.header("content-type", "application/json");
     }
-    let body = Full::new(body.map(|(_, bytes)| bytes).unwrap_or_default());
+    let body = Full::new(body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string())));
     let request = request.body(body).map_err(|error| odd(socket, &error))?;
     sender.send_request(request).await.map_err(|error| odd(socket, &error))
 }

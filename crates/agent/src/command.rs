@@ -6,12 +6,11 @@ use crate::ca::CaTask;
 use crate::client::Where;
 use crate::dev::DevOptions;
 use crate::elect::ElectOptions;
-use crate::group::GroupTask;
 use crate::lock::LockOptions;
 use crate::observe::{ObserveOptions, ResignOptions};
 use crate::options::AgentOptions;
 use crate::show::View;
-use crate::{Failure, dev, elect, group, lock, observe, serve, show};
+use crate::{Failure, dev, elect, lock, observe, serve, show};
 
 /// What to do with a cluster.
 #[derive(Subcommand, Clone, Debug)]
@@ -43,9 +42,6 @@ pub enum Task {
     Locks(LocksArguments),
     /// Take a lock from whoever holds it
     Unlock(UnlockArguments),
-    /// Messages to all members of a group
-    #[command(subcommand, after_help = GROUP_EXAMPLES)]
-    Group(GroupTask),
     /// How things stand with a cluster
     Status(ShowArguments),
     /// Who is in a cluster
@@ -70,11 +66,6 @@ const LOCK_EXAMPLES: &str = "Examples:
 
 The command finds QUORATE_FENCE in its environment: give it to what it writes to. Its exit code is
 passed on; 76 if the lock was lost, and the command ended for that reason.";
-
-const GROUP_EXAMPLES: &str = "Examples:
-  quorate group send news 'it rains'          one message
-  quorate group send news --order uniform < f  every line of a file
-  quorate group tail news --json               what is told from now on, a line of JSON each";
 
 const ELECT_EXAMPLES: &str = "Examples:
   quorate elect web -- ./serve.sh                      one leader, everywhere
@@ -203,7 +194,6 @@ pub fn run(task: Task) -> Result<u8, Failure> {
             let socket = at.find()?;
             asking()?.block_on(show::force(&socket, &name))
         }
-        Task::Group(task) => asking()?.block_on(group::run(task)),
         Task::Status(arguments) => shown(arguments, View::Status),
         Task::Members(arguments) => shown(arguments, View::Members),
         Task::Ca(task) => task.run(),

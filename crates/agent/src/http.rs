@@ -32,7 +32,6 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/sessions/{session}/locks/{name}", get(check).delete(unlock))
         .route("/v1/sessions/{session}/children/{pid}", put(adopt))
         .with_state(sessions);
-    let groups = crate::group::router(Arc::clone(&member));
     Router::new()
         .route("/v1/status", get(status))
         .route("/v1/status/watch", get(watch_status))
@@ -44,7 +43,6 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .with_state(Arc::clone(&member))
         .merge(sessions)
         .merge(roles)
-        .merge(groups)
 }
 
 async fn status(State(member): State<Arc<Member>>) -> Json<Status> {
