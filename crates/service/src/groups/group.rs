@@ -484,6 +484,8 @@ impl Group {
         port.out.tell(Event::View { group, view, members, begins, awaits, gives });
         self.tell_room(port);
         self.hear_ahead(port);
+        // What waits goes out in every view, also if the next change is known already.
+        self.flush(port);
         self.go_on(port);
     }
 
