@@ -26,6 +26,8 @@ use crate::options::span;
 
 /// What a session may be silent, unless something else is asked for.
 const TTL: Duration = Duration::from_millis(1_500);
+/// An agent is asked no more often than this.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
 /// The command is killed so long before the lock is lost.
 const LAST: Duration = Duration::from_millis(200);
 
@@ -154,15 +156,23 @@ impl Session {
         let (told, left) = mpsc::channel(4);
         let session = Self { socket: self.socket.clone(), id: self.id };
         tokio::spawn(async move {
+            let mut pause = TTL / 4;
             loop {
                 let begun = Instant::now();
                 match session.ping().await {
-                    Ok(left) if told.send(begun + left).await.is_err() => return,
+                    Ok(left) => {
+                        if told.send(begun + left).await.is_err() {
+                            return;
+                        }
+                        // The command is warned while a good part is left: of a short lease, too, it
+                        // has to be heard several times before that.
+                        pause = (left / 8).clamp(PAUSE_MIN, TTL / 4);
+                    }
                     Err(failure) if failure.code == GONE => return,
                     // An agent that does not answer is asked again: the deadline stays where it is.
-                    _ => {}
+                    Err(_) => {}
                 }
-                tokio::time::sleep(TTL / 4).await;
+                tokio::time::sleep(pause).await;
             }
         });
         left
@@ -242,14 +252,16 @@ impl Work<'_> {
         let _ = call(&self.session.socket, Method::PUT, &path, None).await;
         send(Signal::CONT);
         let (mut warned, mut lost) = (false, false);
+        // How long it was good for when that was said last: a warning comes in the last third of it.
+        let mut good = until.saturating_duration_since(begun);
         loop {
             if let Some(status) = child.try_wait().map_err(broken)? {
                 return Ok(if lost { LOST } else { code(status) });
             }
-            let total = until.saturating_duration_since(begun);
+            let last = LAST.min(good / 4);
             let grace =
-                if self.options.on_lost == OnLost::Kill { LAST } else { (TTL / 3).min(total / 2) };
-            let next = until - if warned { LAST.min(total) } else { grace };
+                if self.options.on_lost == OnLost::Kill { last } else { (TTL / 3).min(good / 3) };
+            let next = until - if warned { last } else { grace };
             tokio::select! {
                 _ = ended.recv() => {}
                 _ = terminate.recv() => send(Signal::TERM),
@@ -257,6 +269,7 @@ impl Work<'_> {
                 _ = hangup.recv() => send(Signal::HUP),
                 later = left.recv() => match later {
                     Some(later) if !lost => {
+                        good = later.saturating_duration_since(Instant::now());
                         until = until.max(later);
                         warned = false;
                     }
