@@ -19,12 +19,13 @@ import { t } from "./texts";
 import { checked, CheckView } from "./views/check";
 import { CompareView } from "./views/compare";
 import { learned, LearnView } from "./views/learn";
+import { lively, LiveView } from "./views/live";
 import { played, PlayView } from "./views/play";
 import { QuorumsView } from "./views/quorums";
 import { measured, RunView } from "./views/run";
 import { opened, TracesView } from "./views/traces";
 
-type Name = "run" | "check" | "play" | "compare" | "quorums" | "learn" | "traces";
+type Name = "run" | "check" | "play" | "compare" | "quorums" | "learn" | "traces" | "live";
 
 const VIEWS: [name: Name, icon: string, view: ComponentType][] = [
   ["run", "run", RunView],
@@ -34,6 +35,7 @@ const VIEWS: [name: Name, icon: string, view: ComponentType][] = [
   ["quorums", "grid", QuorumsView],
   ["learn", "book", LearnView],
   ["traces", "file", TracesView],
+  ["live", "live", LiveView],
 ];
 
 const help = signal(false);
@@ -145,6 +147,7 @@ Object.assign(window, {
     played,
     learned,
     opened,
+    live: lively,
     catalogue: () => catalogue.value,
     lectures: () => lectures.map((one) => one.id),
     answers,

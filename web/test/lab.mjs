@@ -1,9 +1,13 @@
 // The page under test: served by `quorate lab` if there is one to run, and otherwise from its files.
 
 import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliDecompressSync } from "node:zlib";
 import { launch, serve } from "./browser.mjs";
+import { indexed } from "./png.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const program = process.env.QUORATE;
@@ -23,10 +27,50 @@ async function lab() {
   return { address, close: () => child.kill() };
 }
 
+/** Pictures are made here. */
+const out = join(here, "../../target/lab-pictures");
+/** Those that README and guide show are kept here. */
+const kept = join(here, "../../docs/pictures");
+const KEPT = ["run-light", "interfere-light", "check-dark", "play-light", "compare-light", "quorums-light", "lecture-light", "live-light", "live-dark", "run-phone", "live-phone"];
+
+/** Makes a picture of the page; with UPDATE set, those of the guide are written there. */
+export async function picture(page, name) {
+  mkdirSync(out, { recursive: true });
+  const png = await page.screenshot();
+  writeFileSync(join(out, `${name}.png`), png);
+  if (process.env.UPDATE && KEPT.includes(name)) writeFileSync(join(kept, `lab-${name}.png`), await indexed(page.context(), png));
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What is seriously wrong for those who do not see the page, or see it badly. */
+export async function problems(page) {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(" | ")}`);
+  });
+}
+
+/** Nothing is cut off at the side. */
+export const tooWide = (page) => page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
+
+/** For those who work on the page: its files come from a folder, and all else from a program that was built before. */
+async function takeFiles(context, folder) {
+  const types = { "lab.js": "text/javascript", "lab.css": "text/css", "worker.js": "text/javascript" };
+  for (const [name, contentType] of Object.entries(types)) {
+    const body = brotliDecompressSync(readFileSync(join(folder, `${name}.br`)));
+    await context.route(`**/${name}`, (route) => route.fulfill({ body, contentType }));
+  }
+}
+
 /** A browser with the page; whatever it complains about, and whomever it asks, is written down. */
-export async function start() {
-  const server = program ? await lab() : await serve(process.env.DIST ?? join(here, "../dist"));
+export async function start(given) {
+  const server = given ?? (program ? await lab() : await serve(process.env.DIST ?? join(here, "../dist")));
   const browser = await launch();
+  if (given && process.env.DIST) await takeFiles(browser.context, process.env.DIST);
   const errors = [];
   const foreign = [];
   const watch = (page) => {

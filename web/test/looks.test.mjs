@@ -2,16 +2,8 @@
 // who do not see them.
 
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { settled, start } from "./lab.mjs";
-
-const here = dirname(fileURLToPath(import.meta.url));
-const out = join(here, "../../target/lab-pictures");
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+import { picture, problems, settled, start, tooWide } from "./lab.mjs";
 
 const VIEWS = [
   {
@@ -34,16 +26,13 @@ const VIEWS = [
   { name: "lecture", hash: "#/learn/02-lamport", session: "learned", at: 22 },
   { name: "algorithm", hash: "#/learn/mutex/raymond", session: "learned", at: 18 },
   { name: "traces", hash: "#/traces", ready: ".drop" },
+  { name: "nothing-live", hash: "#/live", ready: ".live-ways" },
 ];
-
-/** Pictures that the guide shows. */
-const IN_GUIDE = ["run-light", "interfere-light", "run-dark", "check-light", "play-light", "compare-light", "quorums-light", "lecture-light", "run-phone"];
 
 let lab;
 
 before(async () => {
   lab = await start();
-  mkdirSync(out, { recursive: true });
 });
 
 after(async () => {
@@ -74,22 +63,9 @@ for (const [form, options] of [
     test(`${view.name}, ${form}`, async () => {
       const page = await lab.page(view.hash, { ...options, still: true });
       await ready(page, view);
-      const path = join(out, `${view.name}-${form}.png`);
-      await page.screenshot({ path });
-      const name = `${view.name}-${form}`;
-      if (process.env.UPDATE && IN_GUIDE.includes(name)) {
-        cpSync(path, join(here, "../../docs/pictures", `lab-${name}.png`));
-      }
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(wide <= 0, `nothing is cut off at the side: ${wide}`);
-      await page.evaluate(axe);
-      const problems = await page.evaluate(async () => {
-        const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
-        return violations
-          .filter(({ impact }) => impact === "serious" || impact === "critical")
-          .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(" | ")}`);
-      });
-      assert.deepEqual(problems, []);
+      await picture(page, `${view.name}-${form}`);
+      assert.equal(await tooWide(page), 0, "nothing is cut off at the side");
+      assert.deepEqual(await problems(page), []);
       await page.close();
     });
   }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::shell::{Step, cargo, output_of, run, run_silently, step};
-use crate::{Failure, Outcome, docs, servers, source, tidy as rules, web};
+use crate::{Failure, Outcome, docs, packages, servers, source, tidy as rules, web};
 
 /// Targets without an operating system that have what `alloc` needs, best known first.
 const BARE_METAL: &[&str] = &[
@@ -33,6 +33,7 @@ pub(crate) fn verify(root: &Path) -> Outcome {
     check("docs", &|| done(docs::check(root)))?;
     check("web", &|| web::check(root))?;
     check("deny", &|| deny(root))?;
+    check("package", &|| packages::check(root))?;
     check("clippy", &|| {
         tool("clippy --quiet --locked --workspace --all-targets --all-features -- -D warnings")
     })?;
@@ -220,9 +221,9 @@ pub(crate) fn chaos(root: &Path, rest: &[&str]) -> Result<(), String> {
 }
 
 /// What is measured of real clusters, and what the program calls it that measures: it is an agent too, to
-/// which `locks` means something else.
-pub(crate) const CLUSTER_BENCHES: [(&str, &str); 2] =
-    [("cluster", "cluster"), ("locks", "lock-bars")];
+/// which `locks` and `group` mean something else.
+pub(crate) const CLUSTER_BENCHES: [(&str, &str); 3] =
+    [("cluster", "cluster"), ("locks", "lock-bars"), ("group", "group-bars")];
 
 /// Measures against a reference, in one run.
 pub(crate) fn bench(root: &Path, name: &str, rest: &[&str]) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 mod chores;
 mod docs;
+mod packages;
 mod pictures;
 mod servers;
 mod shell;
@@ -24,11 +25,13 @@ usage: cargo xtask CHORE
   web            builds the lab page into web/dist
   web --check    says whether it is that of its sources
   web --test     tries it in a browser
+  web --pictures makes the pictures of README and guide anew
   pictures       draws one picture per algorithm and kind, on one page below target/
+  package        packages every crate, and says whether their rust-version is the lowest possible one
   tidy           checks the rules of STYLE.md that no compiler knows
   chaos          puts real members under real faults, drawn from seeds, and judges what they did
                  (as root; --seed S, --count N, --jobs N, --keep DIR; chaos --help shows all)
-  bench NAME     measures against a reference: check, sim, transport, cluster or locks; what building
+  bench NAME     measures against a reference: check, sim, transport, cluster, locks or group; what building
                  costs: build; or writes docs/states.md: states";
 
 /// What a chore comes to: a failure is told in words.
@@ -71,13 +74,16 @@ fn run(words: &[&str]) -> Outcome {
         ["web"] => Ok(web::build(&root)?),
         ["web", "--check"] => Ok(step("web", || web::check(&root))?),
         ["web", "--test"] => Ok(step("browser", || web::test(&root))?),
+        ["web", "--pictures"] => Ok(step("pictures", || web::pictures(&root))?),
         ["pictures"] => Ok(pictures::write(&root)?),
+        ["package"] => Ok(step("package", || packages::check(&root))?),
         ["tidy"] => Ok(chores::tidy(&root)?),
         ["chaos", rest @ ..] => Ok(chores::chaos(&root, rest)?),
         ["bench", "build"] => chores::bench_build(&root),
         ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),
         ["bench"] => Err(Failure::Usage(
-            "bench needs a NAME: check, sim, transport, cluster, build or states".into(),
+            "bench needs a NAME: check, sim, transport, cluster, locks, group, build or states"
+                .into(),
         )),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -59,13 +59,23 @@ pub(crate) fn check(root: &Path) -> Result<Step, String> {
 
 /// Tries the page in a browser. In CI nothing may be left out.
 pub(crate) fn test(root: &Path) -> Result<Step, String> {
+    tried(root, &["test/"], &[])
+}
+
+/// Makes the pictures of the documents anew.
+pub(crate) fn pictures(root: &Path) -> Result<Step, String> {
+    tried(root, &["test/looks.test.mjs", "test/live.test.mjs"], &[("UPDATE", "1")])
+}
+
+fn tried(root: &Path, files: &[&str], given: &[(&str, &str)]) -> Result<Step, String> {
     if let Step::Skipped(why) = servers::install_browser()? {
         return Ok(Step::Skipped(why));
     }
     install_packages(root)?;
     let program = docs::build(root)?;
     let mut node = Command::new("node");
-    node.args(["--test", "--test-concurrency=1", "--test-reporter=tap", "test/"]);
+    node.args(["--test", "--test-concurrency=1", "--test-reporter=tap"]).args(files);
+    node.envs(given.iter().copied());
     node.env("QUORATE", program);
     node.current_dir(root.join(WEB)).stdin(Stdio::null());
     let printed = run_silently(node)?;

@@ -61,7 +61,7 @@ pub(crate) fn measure(rounds: usize) -> Result<(), String> {
     Ok(())
 }
 
-fn row(what: &str, times: &mut [f64]) {
+pub(crate) fn row(what: &str, times: &mut [f64]) {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| {
         let place = (times.len() as f64 * share) as usize;

@@ -4,7 +4,9 @@
 
 mod changes;
 mod fleet;
+mod groups;
 mod idle;
+mod leaders;
 mod locks;
 mod peer;
 mod pin;
@@ -49,6 +51,16 @@ enum Task {
     /// The other end of a connection
     #[command(hide = true)]
     Pong { address: SocketAddr, core: usize, rounds: u64, pause: u64 },
+    /// Messages to a group of three, in every order: how many a second, and how long each takes
+    #[command(name = "group-bars")]
+    Group {
+        /// How long each order and size is measured, in seconds
+        #[arg(long, default_value_t = 2.0)]
+        seconds: f64,
+    },
+    /// Be a member that stands for a role, and say when it leads
+    #[command(hide = true)]
+    Lead(leaders::Candidate),
     #[command(flatten)]
     Agent(quorate_agent::Task),
 }
@@ -59,6 +71,8 @@ fn main() -> ExitCode {
         Task::Bars { idle } => locks::measure(idle),
         Task::Peer(options) => peer::be(options),
         Task::Pong { address, core, rounds, pause } => pingpong::pong(address, core, rounds, pause),
+        Task::Group { seconds } => groups::measure(seconds.clamp(0.1, 60.0)),
+        Task::Lead(candidate) => candidate.lead(),
         Task::Agent(task) => match quorate_agent::run_beside(task, takeover::hold_if_told) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure.sentence),
@@ -75,5 +89,6 @@ fn main() -> ExitCode {
 
 fn cluster(rounds: usize, idle: u64) -> Result<(), String> {
     changes::measure(rounds)?;
+    leaders::measure(rounds)?;
     idle::measure(idle)
 }

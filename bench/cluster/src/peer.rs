@@ -185,6 +185,7 @@ fn config(options: PeerOptions) -> Result<Config, String> {
         security,
         engine: Engine::Embedded,
         history: None,
+        trace: None,
     })
 }
 

@@ -124,6 +124,19 @@ pub(crate) async fn call(
     http::call(&Place::from(socket), method, path, body).await.map_err(failure)
 }
 
+/// The same with bytes.
+///
+/// # Errors
+/// As there.
+pub(crate) async fn call_with(
+    socket: &Path,
+    method: Method,
+    path: &str,
+    bytes: Vec<u8>,
+) -> Result<(StatusCode, Value), Failure> {
+    http::call_with(&Place::from(socket), method, path, bytes).await.map_err(failure)
+}
+
 async fn send(socket: &Path, path: &str) -> Result<Response<Incoming>, Failure> {
     let asked = http::exchange(&Place::from(socket), Method::GET, path, None).await;
     let response = asked.map_err(failure)?;

@@ -1,6 +1,8 @@
 //! `quorate dev`: a whole cluster on this machine, of real processes.
 
-use std::fs;
+mod demo;
+
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::demo::{Player, demo};
 use crate::serve::PATIENCE;
 use crate::{Failure, client};
+use demo::Demo;
 
 /// How long a cluster of this machine may take to come up.
 const START: Duration = Duration::from_secs(30);
@@ -45,19 +48,33 @@ pub(crate) struct DevOptions {
     /// What members say goes to standard error
     #[arg(long)]
     verbose: bool,
+    /// Show it in the lab page, where members can be killed and links be cut [default port: any]
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    lab: Option<u16>,
 }
 
 /// A member of it.
 struct Started {
     name: String,
     address: String,
+    home: PathBuf,
     socket: PathBuf,
     child: Child,
+    /// Was it told to stand still?
+    paused: bool,
+}
+
+/// How members are started, the first time and again.
+struct Plan {
+    program: PathBuf,
+    seeds: String,
+    options: DevOptions,
 }
 
 /// The cluster. Dropped, its processes are ended.
 struct Cluster {
     members: Vec<Started>,
+    plan: Plan,
     /// Removed at the end, if nobody asked to keep it.
     _temporary: Option<tempfile::TempDir>,
     dir: PathBuf,
@@ -105,11 +122,27 @@ async fn run(options: &DevOptions) -> Result<(), Failure> {
         return shown;
     }
     if ready {
-        cluster.announce(options.json);
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            ended = cluster.ended() => return Err(ended),
+        let mut demo = match options.lab {
+            Some(port) => Some(Demo::start(port, &cluster).await?),
+            None => None,
+        };
+        cluster.announce(options.json, demo.as_ref().map(Demo::page));
+        loop {
+            let attend = async {
+                match &mut demo {
+                    // In a demonstration all may be killed, and started again.
+                    Some(demo) => {
+                        demo.attend(&mut cluster).await;
+                        Ok(())
+                    }
+                    None => Err(cluster.ended().await),
+                }
+            };
+            tokio::select! {
+                _ = interrupt.recv() => break,
+                _ = terminate.recv() => break,
+                attended = attend => attended?,
+            }
         }
     }
     cluster.stop().await;
@@ -133,37 +166,63 @@ fn start(options: &DevOptions) -> Result<Cluster, Failure> {
     let name = |place: usize| format!("{}", char::from(b'a' + u8::try_from(place).unwrap_or(0)));
     let seeds: Vec<String> =
         (0..voting).map(|place| format!("{}={}", name(place), addresses[place])).collect();
-    let mut cluster = Cluster { members: Vec::new(), _temporary: temporary, dir: dir.clone() };
-    for (place, address) in addresses.iter().enumerate() {
-        let (name, home) = (name(place), dir.join(name(place)));
+    let plan = Plan { program, seeds: seeds.join(","), options: options.clone() };
+    let mut cluster =
+        Cluster { members: Vec::new(), plan, _temporary: temporary, dir: dir.clone() };
+    for (place, address) in addresses.into_iter().enumerate() {
+        let home = dir.join(name(place));
+        // What an earlier cluster in this directory said is not of interest any more.
+        let _ = fs::remove_file(home.join("agent.log"));
+        let started = cluster.plan.start(name(place), address, home)?;
+        cluster.members.push(started);
+    }
+    Ok(cluster)
+}
+
+impl Plan {
+    /// Starts a member.
+    fn start(&self, name: String, address: String, home: PathBuf) -> Result<Started, Failure> {
         let socket = home.join("agent.sock");
-        let mut command = Command::new(&program);
-        command.args(["agent", "--with-parent", "--profile", "dev", "--cluster", "dev"]);
-        command.args(["--name", &name, "--listen", address, "--seeds", &seeds.join(",")]);
+        let mut command = Command::new(&self.program);
+        command.args([
+            "agent",
+            "--with-parent",
+            "--profile",
+            "dev",
+            "--cluster",
+            "dev",
+            "--drain",
+            "0s",
+        ]);
+        command.args(["--name", &name, "--listen", &address, "--seeds", &self.seeds]);
         command
             .arg("--data")
             .arg(&home)
             .arg("--socket")
             .arg(&socket)
             .args(["--http", "127.0.0.1:0"]);
-        if let Some(lease) = &options.lease {
+        if let Some(lease) = &self.options.lease {
             command.args(["--lease", lease]);
         }
-        if place == 0 {
+        // Only the first of the seeds may, and only once.
+        if self.seeds.starts_with(&format!("{name}=")) {
             command.arg("--found");
+        }
+        if self.options.lab.is_some() {
+            command.arg("--faults");
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
         fs::create_dir_all(&home).map_err(|error| wrong(&home, &error))?;
-        if options.verbose {
+        if self.options.verbose {
             command.stderr(Stdio::inherit());
         } else {
-            let log = fs::File::create(home.join("agent.log"));
+            let log = home.join("agent.log");
+            let log = OpenOptions::new().create(true).append(true).open(log);
             command.stderr(log.map_err(|error| wrong(&home, &error))?);
         }
-        let child = command.spawn().map_err(|error| wrong(&program, &error))?;
-        cluster.members.push(Started { name, address: address.clone(), socket, child });
+        let child = command.spawn().map_err(|error| wrong(&self.program, &error))?;
+        Ok(Started { name, address, home, socket, child, paused: false })
     }
-    Ok(cluster)
 }
 
 fn wrong(path: &Path, error: &std::io::Error) -> Failure {
@@ -258,23 +317,31 @@ impl Cluster {
         }
     }
 
-    fn announce(&self, as_json: bool) {
+    fn announce(&self, as_json: bool, lab: Option<&str>) {
         if let Some(first) = self.members.first() {
             // Without it clients have to be told where the agent is.
             let _ = fs::write(client::last_dev(), first.socket.display().to_string());
         }
         if as_json {
             let members: Vec<_> = self.members.iter().map(Started::to_json).collect();
-            let line = json!({ "dir": self.dir.display().to_string(), "members": members });
+            let mut line = json!({ "dir": self.dir.display().to_string(), "members": members });
+            if let Some(lab) = lab {
+                line["lab"] = lab.into();
+            }
             anstream::println!("{line}");
             return;
         }
         anstream::println!("A cluster of {} members is ready.\n", self.members.len());
-        for Started { name, address, socket, child } in &self.members {
+        for Started { name, address, socket, child, .. } in &self.members {
             anstream::println!(
                 "  {name}  pid {:<8} {address:<18} {}",
                 child.id(),
                 socket.display()
+            );
+        }
+        if let Some(lab) = lab {
+            anstream::println!(
+                "\nThe lab shows it, and lets you kill members and cut links:\n\n  {lab}"
             );
         }
         anstream::println!(
@@ -299,8 +366,9 @@ impl Cluster {
         for member in &self.members {
             let pid = i32::try_from(member.child.id()).ok().and_then(Pid::from_raw);
             if let Some(pid) = pid {
-                // One that has ended already needs no signal.
+                // One that has ended already needs no signal; one that stands still has to go on to end.
                 let _ = kill_process(pid, Signal::TERM);
+                let _ = kill_process(pid, Signal::CONT);
             }
         }
         let deadline = Instant::now() + PATIENCE;

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post, put};
 use axum::serve::IncomingStream;
 use futures_core::Stream;
-use quorate_member::{Back, LockError, Member, Namespace, Party, SPACE, Standing, Status};
+use quorate_member::{Back, LockError, Member, Namespace, Party, ROLES, SPACE, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::net::UnixListener;
@@ -27,6 +27,7 @@ use crate::sessions::{Granted, Heard, How, SessionError, Sessions, Wanted, Which
 
 /// What can be asked of an agent.
 pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
+    let roles = crate::roles::router(Arc::clone(&member), Arc::clone(&sessions));
     let sessions = Router::new()
         .route("/v1/sessions", post(open))
         .route("/v1/sessions/{session}", post(ping).delete(end))
@@ -35,6 +36,7 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/sessions/{session}/locks/{name}/confirm", post(confirm))
         .route("/v1/sessions/{session}/children/{pid}", put(adopt))
         .with_state(sessions);
+    let groups = crate::group::router(Arc::clone(&member));
     Router::new()
         .route("/v1/status", get(status))
         .route("/v1/status/watch", get(watch_status))
@@ -43,10 +45,10 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/spaces", get(spaces))
         .route("/v1/spaces/{name}", put(define))
         .route("/v1/openapi.json", get(openapi))
-        .route("/livez", get(|| async { "alive\n" }))
-        .route("/readyz", get(ready))
         .with_state(member)
         .merge(sessions)
+        .merge(roles)
+        .merge(groups)
 }
 
 async fn status(State(member): State<Arc<Member>>) -> Json<Status> {
@@ -91,7 +93,7 @@ struct Waiting {
 
 /// A lock that somebody holds or waits for.
 #[derive(Serialize, Default)]
-struct Lock {
+pub(crate) struct Lock {
     name: String,
     /// How it is held; if nobody holds it, how it is wanted first.
     mode: Option<&'static str>,
@@ -106,8 +108,11 @@ struct Lock {
 }
 
 /// Every lock of the cluster that somebody holds or waits for.
-async fn locks(State(member): State<Arc<Member>>) -> Result<Json<Vec<Lock>>, SessionError> {
+pub(crate) async fn locks(
+    State(member): State<Arc<Member>>,
+) -> Result<Json<Vec<Lock>>, SessionError> {
     let mut parties = member.locks().census(CENSUS).await?;
+    parties.retain(|party| party.space != ROLES);
     // Who has done so the longest comes first.
     parties.sort_by_key(|party| std::cmp::Reverse(party.since));
     let mut locks: BTreeMap<(String, String), Lock> = BTreeMap::new();
@@ -200,16 +205,6 @@ async fn define(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// 200 if it is a member whose lease is renewed, else 503 with the word for what it is.
-async fn ready(State(member): State<Arc<Member>>) -> impl IntoResponse {
-    let standing = member.status().borrow().standing;
-    let code = match standing {
-        Standing::Member => StatusCode::OK,
-        _ => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    (code, format!("{}\n", standing.as_str()))
-}
-
 async fn openapi() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], include_str!("openapi.json"))
 }
@@ -221,6 +216,10 @@ impl IntoResponse for SessionError {
             Self::Gone => {
                 (StatusCode::GONE, "gone", "there is no such session any more".to_owned())
             }
+            Self::Draining => {
+                let sentence = "the agent is about to end: ask another one".to_owned();
+                (StatusCode::SERVICE_UNAVAILABLE, "draining", sentence)
+            }
             Self::TooMany(what) => {
                 (StatusCode::TOO_MANY_REQUESTS, "too many", format!("there are too many {what}"))
             }
@@ -229,7 +228,7 @@ impl IntoResponse for SessionError {
                 (StatusCode::BAD_REQUEST, "ttl", sentence)
             }
             Self::NotHeld => {
-                (StatusCode::CONFLICT, "not held", "the session does not hold that lock".to_owned())
+                (StatusCode::CONFLICT, "not held", "the session does not hold that".to_owned())
             }
             Self::Lost(why) => (StatusCode::CONFLICT, word(why), why.to_string()),
             Self::Process(why) => (StatusCode::BAD_REQUEST, "process", why),
@@ -407,9 +406,21 @@ mod tests {
 
     use serde_json::Value;
 
-    /// The routes as they stand above, each with one of its methods.
+    /// The routes as they stand in these files, each with one of its methods. What the page of the lab asks is
+    /// its own business.
     fn served() -> BTreeSet<(String, String)> {
-        let text: String = include_str!("http.rs").split_whitespace().collect();
+        let files = [
+            include_str!("http.rs"),
+            include_str!("operations.rs"),
+            include_str!("lab.rs"),
+            include_str!("roles.rs"),
+            include_str!("group.rs"),
+        ];
+        files.into_iter().flat_map(routes).filter(|(path, _)| !path.starts_with("/lab/")).collect()
+    }
+
+    fn routes(file: &str) -> BTreeSet<(String, String)> {
+        let text: String = file.split_whitespace().collect();
         let routes = text.split(".route(\"").skip(1).filter(|route| route.starts_with('/'));
         let methods = |route: &str| {
             let (path, rest) = route.split_once("\",").unwrap();
@@ -441,15 +452,21 @@ mod tests {
     fn the_document_refers_to_what_is_in_it_and_has_every_part_of_a_path() {
         let document = document();
         let text = document.to_string();
-        for name in text.split("#/components/schemas/").skip(1) {
+        for name in text.split("\"#").skip(1) {
             let name = name.split('"').next().unwrap();
-            assert!(document["components"]["schemas"][name].is_object(), "{name}");
+            assert!(document.pointer(name).is_some_and(Value::is_object), "{name}");
         }
+        // A parameter that several have stands in one place.
+        let meant = |it: &Value| match it["$ref"].as_str() {
+            Some(name) => document.pointer(&name[1..]).unwrap().clone(),
+            None => it.clone(),
+        };
         for (path, methods) in document["paths"].as_object().unwrap() {
             let parts: BTreeSet<&str> =
                 path.split('{').skip(1).map(|part| part.split('}').next().unwrap()).collect();
             for (method, what) in methods.as_object().unwrap() {
                 let list = what["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+                let list: Vec<Value> = list.iter().map(meant).collect();
                 let named = list.iter().filter(|it| it["in"] == "path");
                 let named: BTreeSet<_> = named.map(|it| it["name"].as_str().unwrap()).collect();
                 assert_eq!(named, parts, "{method} {path}");

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ const TTL: Duration = Duration::from_millis(1_500);
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 
 /// The exit code of a lock that was not granted in time.
-const NOT_ACQUIRED: u8 = 75;
+pub(crate) const NOT_ACQUIRED: u8 = 75;
 /// The exit code of a lock that was lost.
 const LOST: u8 = 76;
 
@@ -69,7 +70,7 @@ pub(crate) struct LockOptions {
 
 /// What a command gets that is about to lose its lock.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum OnLost {
+pub(crate) enum OnLost {
     /// TERM, and KILL if it does not end
     Term,
     /// KILL
@@ -91,16 +92,19 @@ async fn run(options: &LockOptions, socket: PathBuf) -> Result<u8, Failure> {
     let wait = wait.map_err(|error| Failure::input(format!("--timeout: {error}")))?;
     let session = Session::open(socket).await?;
     let left = session.keep_alive();
-    let held = session.lock(options, wait).await;
-    let (grant, begun, fence, until) = match held {
+    let held = match session.lock(options, wait).await {
         Ok(held) => held,
         Err(failure) => {
             session.end().await;
             return Err(failure);
         }
     };
-    let work = Work { options, session: &session, grant, fence: &fence };
-    let ended = work.run(begun, until, left).await;
+    let variables =
+        vec![("QUORATE_LOCK", options.name.clone()), ("QUORATE_FENCE", held.fence.clone())];
+    let LockOptions { command, on_lost, .. } = options;
+    let work = Work { command, on_lost: *on_lost, variables, session: &session };
+    // Whoever wants the lock waits until the command has ended.
+    let ended = work.run(&held, left, std::future::pending()).await;
     session.end().await;
     ended
 }
@@ -111,14 +115,35 @@ struct Heard {
     lost: Vec<u64>,
 }
 
+/// Until when what a session holds may be used, and which of its grants may not be any more.
+pub(crate) type Word = (Instant, Vec<u64>);
+
+/// What a command runs under.
+pub(crate) struct Holding {
+    /// The number that the agent knows it by.
+    grant: u64,
+    /// When it was asked until when it may be used.
+    begun: Instant,
+    /// Until when it may be used, as was answered.
+    until: Instant,
+    /// The fence, or the term.
+    pub(crate) fence: String,
+}
+
+/// Who holds something, if nothing else is said.
+pub(crate) fn this_process() -> String {
+    let user = std::env::var("USER").unwrap_or_default();
+    format!("{user} pid {}", std::process::id())
+}
+
 /// A session with an agent.
-struct Session {
-    socket: PathBuf,
-    id: u64,
+pub(crate) struct Session {
+    pub(crate) socket: PathBuf,
+    pub(crate) id: u64,
 }
 
 impl Session {
-    async fn open(socket: PathBuf) -> Result<Self, Failure> {
+    pub(crate) async fn open(socket: PathBuf) -> Result<Self, Failure> {
         let body = json!({ "ttl_ms": TTL.as_millis() as u64, "pid": std::process::id() });
         let (status, said) = call(&socket, Method::POST, "/v1/sessions", Some(body)).await?;
         match said["session"].as_u64() {
@@ -127,16 +152,13 @@ impl Session {
         }
     }
 
-    /// Asks for the lock: its grant, when it was answered, the fence, and until when it may be used.
+    /// Asks for the lock.
     async fn lock(
         &self,
         options: &LockOptions,
         wait: Option<Duration>,
-    ) -> Result<(u64, Instant, String, Instant), Failure> {
-        let owner = options.owner.clone().unwrap_or_else(|| {
-            let user = std::env::var("USER").unwrap_or_default();
-            format!("{user} pid {}", std::process::id())
-        });
+    ) -> Result<Holding, Failure> {
+        let owner = options.owner.clone().unwrap_or_else(this_process);
         let body = json!({
             "name": options.name,
             "owner": owner,
@@ -145,15 +167,25 @@ impl Session {
             "permits": options.permits,
             "wait_ms": wait.map(|wait| wait.as_millis() as u64),
         });
-        let path = format!("/v1/sessions/{}/locks", self.id);
+        self.acquire("locks", "fence", body).await
+    }
+
+    /// Asks for something that is granted, with a number under this name.
+    pub(crate) async fn acquire(
+        &self,
+        what: &str,
+        number: &str,
+        body: Value,
+    ) -> Result<Holding, Failure> {
+        let path = format!("/v1/sessions/{}/{what}", self.id);
         let (status, said) = call(&self.socket, Method::POST, &path, Some(body)).await?;
-        let fence = said["fence"].as_str().map(str::to_owned);
+        let fence = said[number].as_str().map(str::to_owned);
         match (fence, said["grant"].as_u64()) {
             (Some(fence), Some(grant)) => {
                 // What is left counts from a question, and that was asked before it was waited.
                 let begun = Instant::now();
                 let heard = self.ping().await?;
-                Ok((grant, begun, fence, begun + heard.left))
+                Ok(Holding { grant, begun, until: begun + heard.left, fence })
             }
             _ => Err(refused(status, &said)),
         }
@@ -170,7 +202,7 @@ impl Session {
 
     /// Asks again and again, as long as somebody wants to know: until when the session's locks may be
     /// used, each time it was answered.
-    fn keep_alive(&self) -> mpsc::Receiver<(Instant, Vec<u64>)> {
+    pub(crate) fn keep_alive(&self) -> mpsc::Receiver<Word> {
         let (told, left) = mpsc::channel(4);
         let session = Self { socket: self.socket.clone(), id: self.id };
         tokio::spawn(async move {
@@ -194,7 +226,7 @@ impl Session {
         left
     }
 
-    async fn end(&self) {
+    pub(crate) async fn end(&self) {
         let path = format!("/v1/sessions/{}", self.id);
         // Without an answer it ends by itself.
         let _ = call(&self.socket, Method::DELETE, &path, None).await;
@@ -204,7 +236,7 @@ impl Session {
 /// The exit code of a session that is over.
 const GONE: u8 = LOST;
 
-fn refused(status: StatusCode, said: &Value) -> Failure {
+pub(crate) fn refused(status: StatusCode, said: &Value) -> Failure {
     let sentence = said["sentence"].as_str().unwrap_or("the agent refused").to_owned();
     let code = match status {
         StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT => NOT_ACQUIRED,
@@ -215,38 +247,58 @@ fn refused(status: StatusCode, said: &Value) -> Failure {
     Failure { code, sentence }
 }
 
-/// A command that runs under a lock.
-struct Work<'a> {
-    options: &'a LockOptions,
-    session: &'a Session,
-    grant: u64,
-    fence: &'a str,
+/// A command that runs while something is held.
+pub(crate) struct Work<'a> {
+    pub(crate) command: &'a [OsString],
+    /// What it gets first when that is about to be lost.
+    pub(crate) on_lost: OnLost,
+    /// What it finds in its environment.
+    pub(crate) variables: Vec<(&'static str, String)>,
+    pub(crate) session: &'a Session,
 }
 
 impl Work<'_> {
     fn start(&self, begun: Instant, until: Instant) -> Result<Child, Failure> {
-        let [program, arguments @ ..] = &self.options.command[..] else {
+        let [program, arguments @ ..] = self.command else {
             return Err(Failure::input("there is no command"));
         };
         let left = until.saturating_duration_since(begun).as_millis();
         // It waits until the agent knows of it: whatever happens to this process, it is ended in time.
         let mut command = Command::new(std::env::current_exe().map_err(Failure::broken)?);
         command.args(["lock-child", "--"]).arg(program).args(arguments);
-        command
-            .env(WRAPPER, std::process::id().to_string())
-            .env("QUORATE_LOCK", &self.options.name);
-        command.env("QUORATE_FENCE", self.fence).env("QUORATE_DEADLINE_MS", left.to_string());
+        command.env(WRAPPER, std::process::id().to_string());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.env("QUORATE_DEADLINE_MS", left.to_string());
         // A group of its own, so that what it starts is ended with it.
         let child = command.process_group(0).spawn();
         child.map_err(|error| Failure::broken(format!("cannot start a process: {error}")))
     }
 
-    async fn run(
+    /// Waits until the process is ready to become the command and the agent knows of it. Is there time left to
+    /// begin?
+    async fn is_ready(&self, child: &Child, until: Instant, whole: Duration) -> bool {
+        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            // It stops when it is ready. One that has ended instead is seen by whoever waits for it.
+            let _ = waitpid(Some(pid), WaitOptions::UNTRACED);
+        }
+        let path = format!("/v1/sessions/{}/children/{}", self.session.id, child.id());
+        // If the agent does not hear of it, this process still ends it in time.
+        let adopted = call(&self.session.socket, Method::PUT, &path, None);
+        let _ = timeout_at(until - whole / 3, adopted).await;
+        Instant::now() < until - LAST.min(whole / 4)
+    }
+
+    /// Runs it, and ends it in time when what is held is about to be lost. When it is asked for, the command
+    /// gets TERM, and all the time that it needs.
+    pub(crate) async fn run(
         self,
-        begun: Instant,
-        mut until: Instant,
-        left: mpsc::Receiver<(Instant, Vec<u64>)>,
+        held: &Holding,
+        left: mpsc::Receiver<Word>,
+        asked: impl Future<Output = ()>,
     ) -> Result<u8, Failure> {
+        let Holding { grant, begun, mut until, .. } = *held;
+        let mut asked = pin!(asked);
+        let mut given_up = false;
         let broken = |error| Failure::broken(error);
         let mut ended = signal(SignalKind::child()).map_err(broken)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;
@@ -260,37 +312,33 @@ impl Work<'_> {
                 let _ = kill_process_group(group, signal);
             }
         };
-        if let Some(group) = group {
-            // It stops when it is ready. One that has ended instead is seen below.
-            let _ = waitpid(Some(group), WaitOptions::UNTRACED);
-        }
-        let path = format!("/v1/sessions/{}/children/{}", self.session.id, child.id());
         // The most that there was left at any time: so long is a lease.
         let mut whole = until.saturating_duration_since(begun);
-        // If the agent does not hear of it, this process still ends it in time.
-        let adopted = call(&self.session.socket, Method::PUT, &path, None);
-        let _ = timeout_at(until - whole / 3, adopted).await;
-        if Instant::now() >= until - LAST.min(whole / 4) {
+        if !self.is_ready(&child, until, whole).await {
             send(Signal::KILL);
             return child.wait().map(|_| LOST).map_err(broken);
         }
         send(Signal::CONT);
-        let first = if self.options.on_lost == OnLost::Kill { Signal::KILL } else { Signal::TERM };
+        let first = if self.on_lost == OnLost::Kill { Signal::KILL } else { Signal::TERM };
         let (mut warned, mut lost, mut left) = (false, false, Some(left));
         loop {
             if let Some(status) = child.try_wait().map_err(broken)? {
-                return Ok(if lost { LOST } else { code(status) });
+                return Ok(if lost || given_up { LOST } else { code(status) });
             }
             let last = LAST.min(whole / 4);
-            let grace = if self.options.on_lost == OnLost::Kill { last } else { whole / 3 };
+            let grace = if self.on_lost == OnLost::Kill { last } else { whole / 3 };
             let due = until - if warned { last } else { grace };
             tokio::select! {
                 _ = ended.recv() => {}
                 _ = terminate.recv() => send(Signal::TERM),
                 _ = interrupt.recv() => send(Signal::INT),
                 _ = hangup.recv() => send(Signal::HUP),
+                () = &mut asked, if !given_up => {
+                    given_up = true;
+                    send(Signal::TERM);
+                }
                 later = next_of(&mut left) => {
-                    let held = matches!(&later, Some((_, gone)) if !gone.contains(&self.grant));
+                    let held = matches!(&later, Some((_, gone)) if !gone.contains(&grant));
                     match later {
                         Some((later, _)) if held && !lost => {
                             until = until.max(later);
@@ -309,7 +357,7 @@ impl Work<'_> {
                 }
                 () = sleep_until(due) => {
                     lost = true;
-                    let last = warned || self.options.on_lost == OnLost::Kill;
+                    let last = warned || self.on_lost == OnLost::Kill;
                     send(if last { Signal::KILL } else { Signal::TERM });
                     warned = true;
                     if last {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use quorate_member::{Config, Engine, Namespace, Profile, Seed, Timers};
+use quorate_member::{Config, Engine, Namespace, Profile, Seed, Timers, TraceConfig};
 use quorate_transport::{Name, Security};
 use serde::Deserialize;
 use serde_json::json;
@@ -16,6 +16,8 @@ use crate::log::Style;
 
 /// A configuration file may be so long.
 const FILE_MAX: u64 = 1 << 20;
+/// How long those who hold something have when an agent is told to end.
+const DRAIN: Duration = Duration::from_secs(10);
 
 /// What an agent is started with. Every flag can stand in the file, under its name; flags come first.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -46,9 +48,15 @@ pub(crate) struct AgentOptions {
     /// The socket for programs on this machine [default: agent.sock in the data directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
+    /// Who may use that socket, as a file mode in octal digits [default: 600]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) socket_mode: Option<String>,
     /// Where it listens for HTTP, on loopback; none for nowhere [default: none]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) http: Option<String>,
+    /// Show the cluster in the lab page, below /lab/ of --http [default address: any port of loopback]
+    #[arg(long)]
+    pub(crate) lab: bool,
     /// How far members are from each other: dev, lan, cloud or wan [default: lan]
     #[arg(long)]
     pub(crate) profile: Option<String>,
@@ -58,6 +66,9 @@ pub(crate) struct AgentOptions {
     /// Found the cluster if there is none: only the first of the seeds, and only once
     #[arg(long)]
     pub(crate) found: bool,
+    /// As --found, if this is the member's name: where all are started with the same flags
+    #[arg(long, value_name = "NAME")]
+    pub(crate) founder: Option<String>,
     /// The certificates of who is believed
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
@@ -82,12 +93,25 @@ pub(crate) struct AgentOptions {
     /// Namespaces that are to be there, by name: only in the file
     #[arg(skip)]
     pub(crate) spaces: BTreeMap<String, SpaceOptions>,
+    /// How long those who hold something have when the agent is told to end, such as 30s [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drain: Option<String>,
+    /// Write down what clients do with locks, for quorate import member and quorate verify
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Of one in so many locks, picked by their names [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) trace_sample: Option<u32>,
     /// How the log is written: text or json
     #[arg(long, value_name = "STYLE")]
     pub(crate) log: Option<String>,
     /// Write down what happens, for `quorate verify --cluster`
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) history: Option<PathBuf>,
+    /// Let whoever has the socket cut links
+    #[arg(long, hide = true)]
+    #[serde(skip)]
+    pub(crate) faults: bool,
     /// End with the process that started this one
     #[arg(long, hide = true)]
     #[serde(skip)]
@@ -141,10 +165,15 @@ impl SpaceOptions {
 pub(crate) struct Setting {
     pub(crate) member: Config,
     pub(crate) socket: PathBuf,
+    pub(crate) socket_mode: u32,
     pub(crate) http: Option<String>,
     /// Namespaces that are to be there.
     pub(crate) spaces: Vec<(String, Namespace)>,
+    pub(crate) lab: bool,
+    pub(crate) faults: bool,
     pub(crate) log: Style,
+    /// How long those who hold something have at the end.
+    pub(crate) drain: Duration,
     pub(crate) with_parent: bool,
 }
 
@@ -172,10 +201,13 @@ impl AgentOptions {
             seeds: list(self.seeds, file.seeds),
             data: self.data.or(file.data),
             socket: self.socket.or(file.socket),
+            socket_mode: self.socket_mode.or(file.socket_mode),
             http: self.http.or(file.http),
+            lab: self.lab || file.lab,
             profile: self.profile.or(file.profile),
             lease: self.lease.or(file.lease),
             found: self.found || file.found,
+            founder: self.founder.or(file.founder),
             ca: self.ca.or(file.ca),
             cert: self.cert.or(file.cert),
             key: self.key.or(file.key),
@@ -184,8 +216,12 @@ impl AgentOptions {
             etcd: list(self.etcd, file.etcd),
             etcd_key: self.etcd_key.or(file.etcd_key),
             spaces: file.spaces,
+            drain: self.drain.or(file.drain),
+            trace: self.trace.or(file.trace),
+            trace_sample: self.trace_sample.or(file.trace_sample),
             log: self.log.or(file.log),
             history: self.history.or(file.history),
+            faults: self.faults,
             with_parent: self.with_parent,
         })
     }
@@ -196,7 +232,9 @@ impl AgentOptions {
     /// If something is missing or makes no sense.
     pub(crate) fn settle(self) -> Result<Setting, Failure> {
         let all = self.with_file()?;
-        let security = all.security()?;
+        let (security, trace) = (all.security()?, all.traced()?);
+        let (drain, socket_mode) = (all.patience()?, all.mode()?);
+        let (http, spaces) = (all.address()?, all.namespaces()?);
         let needed = |what: Option<String>, flag: &str| {
             what.ok_or_else(|| {
                 Failure::input(format!("{flag} is missing; see quorate agent --help"))
@@ -232,11 +270,7 @@ impl AgentOptions {
         };
         let log = all.log.as_deref().unwrap_or("text").parse();
         let log = log.map_err(|error| Failure::input(format!("--log: {error}")))?;
-        let http = all.http.filter(|http| http != "none");
-        let named = |(name, space): (&String, &SpaceOptions)| {
-            Ok::<_, Failure>((name.clone(), space.settle()?))
-        };
-        let spaces = all.spaces.iter().map(named).collect::<Result<_, _>>()?;
+        let founder = all.founder.is_some_and(|founder| founder == name.as_str());
         let member = Config {
             name,
             cluster,
@@ -244,16 +278,70 @@ impl AgentOptions {
             advertise: all.advertise,
             seeds,
             timers,
-            found: all.found,
+            found: all.found || founder,
             trust_refusal: all.trust_refusal || profile == Profile::Dev,
             security,
             engine,
             history: all.history,
+            trace,
             data: data.clone(),
         };
         member.check().map_err(Failure::input)?;
         let socket = all.socket.unwrap_or_else(|| data.join("agent.sock"));
-        Ok(Setting { member, socket, http, spaces, log, with_parent: all.with_parent })
+        let (lab, faults, with_parent) = (all.lab, all.faults, all.with_parent);
+        Ok(Setting {
+            member,
+            socket,
+            socket_mode,
+            http,
+            spaces,
+            lab,
+            faults,
+            log,
+            drain,
+            with_parent,
+        })
+    }
+
+    /// Where HTTP is served, if it is.
+    fn address(&self) -> Result<Option<String>, Failure> {
+        match self.http.as_deref() {
+            Some("none") if self.lab => {
+                Err(Failure::input("--lab needs an address: --http none gives none"))
+            }
+            None if self.lab => Ok(Some("127.0.0.1:0".to_owned())),
+            http => Ok(http.filter(|http| *http != "none").map(str::to_owned)),
+        }
+    }
+
+    /// Namespaces that are to be there.
+    fn namespaces(&self) -> Result<Vec<(String, Namespace)>, Failure> {
+        self.spaces.iter().map(|(name, space)| Ok((name.clone(), space.settle()?))).collect()
+    }
+
+    /// How long those who hold something have at the end.
+    fn patience(&self) -> Result<Duration, Failure> {
+        let drain = self.drain.as_deref().map_or(Ok(DRAIN), span);
+        drain.map_err(|error| Failure::input(format!("--drain: {error}")))
+    }
+
+    /// Who may use the socket.
+    fn mode(&self) -> Result<u32, Failure> {
+        let text = self.socket_mode.as_deref().unwrap_or("600");
+        let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+        mode.ok_or_else(|| {
+            Failure::input(format!("--socket-mode {text}: a file mode, such as 660"))
+        })
+    }
+
+    /// Where a trace is written, and of which locks.
+    fn traced(&self) -> Result<Option<TraceConfig>, Failure> {
+        let one_in = self.trace_sample.unwrap_or(1);
+        if one_in == 0 {
+            let sentence = "--trace-sample 0: one in how many locks? 1 is all of them";
+            return Err(Failure::input(sentence));
+        }
+        Ok(self.trace.clone().map(|path| TraceConfig { path, one_in }))
     }
 
     fn security(&self) -> Result<Security, Failure> {
@@ -324,6 +412,14 @@ mod tests {
         assert!(refused(&format!("{one}\nlease = '1ms'")).contains("--lease"));
         let setting = options(one).settle().unwrap();
         assert_eq!(setting.member.listen, "h:1");
+        assert!(!setting.member.found);
+        let founds = |founder: &str| {
+            options(&format!("{one}\nfounder = '{founder}'")).settle().unwrap().member.found
+        };
+        assert!(founds("a") && !founds("b"));
+        assert!(refused(&format!("{one}\nsocket-mode = '9'")).contains("--socket-mode 9"));
+        assert!(refused(&format!("{one}\ndrain = 'soon'")).contains("--drain"));
+        assert!(refused(&format!("{one}\ntrace = 't'\ntrace-sample = 0")).contains("0"));
     }
 
     #[test]

@@ -9,17 +9,21 @@
 //! back nothing of a later one. A guard that is lost stays in the table until its client has given it back,
 //! and every answer says so.
 
+mod drain;
+mod roles;
+
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate_member::{Guard, LockError, Lost, Member};
+use quorate_member::{Guard, Leadership, LockError, Lost, Member};
+pub(crate) use roles::Standing;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Serialize;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{info, warn};
 
@@ -42,6 +46,8 @@ const UNHOST: Duration = Duration::from_secs(10);
 pub(crate) enum SessionError {
     /// There is no such session, or it is over.
     Gone,
+    /// The agent is about to end.
+    Draining,
     /// There are too many, of this.
     TooMany(&'static str),
     /// The time that it may be silent is too short or too long.
@@ -68,6 +74,11 @@ pub(crate) struct Sessions {
     table: Mutex<BTreeMap<u64, Arc<Session>>>,
     last: AtomicU64,
     grants: AtomicU64,
+    /// Those that are over, and whose processes are not gone yet.
+    closing: AtomicUsize,
+    draining: AtomicBool,
+    /// Until when those who hold something have time, if it drains.
+    drained: watch::Sender<Option<Option<Instant>>>,
 }
 
 /// One of them.
@@ -87,6 +98,8 @@ struct Inner {
     guards: BTreeMap<u64, Held>,
     /// Wishes of tasks that wait; was one given up?
     asking: BTreeMap<u32, bool>,
+    /// Where it leads.
+    roles: BTreeMap<String, Led>,
     /// Processes that it started under its locks.
     children: Vec<(Pid, OwnedFd)>,
     ended: bool,
@@ -97,6 +110,13 @@ struct Inner {
 struct Held {
     guard: Arc<Guard>,
     task: u32,
+}
+
+/// A role in which it leads.
+#[derive(Clone)]
+struct Led {
+    leadership: Arc<Leadership>,
+    grant: u64,
 }
 
 /// How a lock is asked for.
@@ -183,7 +203,10 @@ impl Sessions {
         // Sessions of an earlier process of this agent must not be taken for those of this one; half of the
         // number is for tasks.
         let last = AtomicU64::new(quorate_transport::nonce() as u64 >> 33);
-        Arc::new(Self { member, table: Mutex::default(), last, grants: AtomicU64::new(0) })
+        let (grants, draining) = (AtomicU64::new(0), AtomicBool::new(false));
+        let drained = watch::Sender::new(None);
+        let (table, closing) = (Mutex::default(), AtomicUsize::new(0));
+        Arc::new(Self { member, table, last, grants, closing, draining, drained })
     }
 
     fn table(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Session>>> {
@@ -208,6 +231,9 @@ impl Sessions {
         if !TTL.contains(&ttl) {
             return Err(SessionError::Ttl);
         }
+        if self.is_draining() {
+            return Err(SessionError::Draining);
+        }
         // In another namespace, or over HTTP, the number may be anybody's.
         let pid = pid.filter(|pid| peer == Some(*pid));
         let watched = pid.map(watch).transpose()?;
@@ -216,6 +242,7 @@ impl Sessions {
             answered: Instant::now(),
             guards: BTreeMap::new(),
             asking: BTreeMap::new(),
+            roles: BTreeMap::new(),
             children: Vec::new(),
             ended: false,
         };
@@ -248,12 +275,16 @@ impl Sessions {
             return Err(SessionError::Gone);
         }
         inner.answered = Instant::now();
-        let lost = inner.guards.iter().filter_map(|(grant, held)| {
+        let locks = inner.guards.iter().filter_map(|(grant, held)| {
             let why = held.guard.check().err()?;
             let name = held.guard.name().to_owned();
             Some(LostGrant { grant: *grant, name, why: word(why) })
         });
-        let lost = lost.collect();
+        let roles = inner.roles.iter().filter_map(|(role, led)| {
+            let why = led.leadership.check().err()?;
+            Some(LostGrant { grant: led.grant, name: role.clone(), why: word(why) })
+        });
+        let lost = locks.chain(roles).collect();
         let asked_back = inner.guards.iter().filter(|(_, held)| held.guard.is_asked_back());
         let asked_back = asked_back.map(|(grant, _)| *grant).collect();
         drop(inner);
@@ -266,6 +297,21 @@ impl Sessions {
         self.member.left().unwrap_or_default().min(session.ttl * 9 / 10)
     }
 
+    /// Has the cluster know that there are sessions, before anything is granted: from then on no evidence of
+    /// this agent's death counts.
+    async fn host(&self, wait: Option<Duration>) -> Result<(), SessionError> {
+        let hosted = self.member.host(true);
+        let hosted = match wait {
+            None => hosted.await,
+            // Whoever is no member for so long does not know more than that it was not granted. Who does not
+            // want to wait for the lock has to wait for this.
+            Some(wait) => {
+                timeout(wait.max(HOSTED), hosted).await.map_err(|_| LockError::Timeout)?
+            }
+        };
+        if hosted { Ok(()) } else { Err(LockError::Closed.into()) }
+    }
+
     /// Takes a lock for a session.
     ///
     /// # Errors
@@ -276,21 +322,12 @@ impl Sessions {
         wanted: Wanted,
     ) -> Result<Granted, SessionError> {
         let session = self.find(id)?;
-        let _asking = session.ask(wanted.task)?;
-        // Before anything is granted: from then on no evidence of this agent's death counts.
-        let begun = Instant::now();
-        let hosted = self.member.host(true);
-        let hosted = match wanted.wait {
-            None => hosted.await,
-            // Whoever is no member for so long does not know more than that it was not granted. Who does not
-            // want to wait for the lock has to wait for this.
-            Some(wait) => {
-                timeout(wait.max(HOSTED), hosted).await.map_err(|_| LockError::Timeout)?
-            }
-        };
-        if !hosted {
-            return Err(LockError::Closed.into());
+        if self.is_draining() {
+            return Err(SessionError::Draining);
         }
+        let _asking = session.ask(wanted.task)?;
+        let begun = Instant::now();
+        self.host(wanted.wait).await?;
         // Tasks of one client are users of their own.
         let user = id << 32 | u64::from(wanted.task);
         let mut asking = self.member.lock(&wanted.name).owner(&wanted.owner).session(user);
@@ -311,6 +348,7 @@ impl Sessions {
         let guard = tokio::select! {
             guard = asking => guard?,
             () = session.ended(wanted.task) => return session.given_up(),
+            () = self.told_to_drain() => return Err(SessionError::Draining),
         };
         let (place, fence) = (guard.place(), guard.fence().to_string());
         let left = guard.check().map_err(|_| LockError::NotPrimary)?.min(self.left(&session));
@@ -319,6 +357,10 @@ impl Sessions {
         if inner.is_over_for(wanted.task) {
             drop(inner);
             return session.given_up();
+        }
+        // Looked at under the same lock under which a drain counts what is held.
+        if self.is_draining() {
+            return Err(SessionError::Draining);
         }
         inner.answered = Instant::now();
         let lost = guard.watch();
@@ -341,7 +383,7 @@ impl Sessions {
         sleep(left.saturating_sub(LAST)).await;
         let Ok(session) = self.find(id) else { return };
         let inner = session.inner();
-        if inner.guards.contains_key(&grant) {
+        if inner.has(grant) {
             inner.end_children();
         }
     }
@@ -357,7 +399,7 @@ impl Sessions {
             }
             for session in self.table().values() {
                 let inner = session.inner();
-                if !inner.guards.is_empty() {
+                if !inner.guards.is_empty() || !inner.roles.is_empty() {
                     inner.end_children();
                 }
             }
@@ -460,16 +502,19 @@ impl Sessions {
 
     /// What it held is given back when those that it started are gone.
     async fn close(self: Arc<Self>, id: u64, session: &Session, why: &str) {
-        let (children, guards) = {
+        let (children, guards, roles) = {
             let mut inner = session.inner();
             inner.ended = true;
-            (std::mem::take(&mut inner.children), std::mem::take(&mut inner.guards))
+            let roles = std::mem::take(&mut inner.roles);
+            (std::mem::take(&mut inner.children), std::mem::take(&mut inner.guards), roles)
         };
         session.news.notify_waiters();
+        self.closing.fetch_add(1, Ordering::SeqCst);
         self.table().remove(&id);
         info!(
             session = id,
             locks = guards.len(),
+            roles = roles.len(),
             children = children.len(),
             why,
             "a session is over"
@@ -477,7 +522,8 @@ impl Sessions {
         for (pid, fd) in children {
             end_process(pid, fd).await;
         }
-        drop(guards);
+        drop((guards, roles));
+        self.closing.fetch_sub(1, Ordering::SeqCst);
         sleep(UNHOST).await;
         if self.table().is_empty() {
             self.member.host(false).await;
@@ -566,9 +612,19 @@ impl Inner {
         }
     }
 
+    /// Does it hold something, or has it started something?
+    fn is_busy(&self) -> bool {
+        !self.guards.is_empty() || !self.roles.is_empty() || !self.children.is_empty()
+    }
+
     /// Is it over, or does this task not want its lock any more?
     fn is_over_for(&self, task: u32) -> bool {
         self.ended || self.asking.get(&task).is_some_and(|given_up| *given_up)
+    }
+
+    /// Does it have this grant, of a lock or of a role, and has not given it back?
+    fn has(&self, grant: u64) -> bool {
+        self.guards.contains_key(&grant) || self.roles.values().any(|led| led.grant == grant)
     }
 
     /// The first of its guards that is meant.

@@ -11,9 +11,11 @@
 mod authority;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+mod histogram;
 pub mod memory;
 #[cfg(feature = "raft")]
 pub mod raft;
 
 pub use authority::{Authority, Unknown};
+pub use histogram::{Histogram, Spread};
 pub use quorate_service::{Answer, Committed, Order, Register, Revision};

@@ -1,6 +1,5 @@
 //! `quorate lab`: the lab page, served from the binary on loopback.
 
-mod assets;
 mod browser;
 mod http;
 
@@ -10,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quorate_lab::BadInput;
+use quorate_site::Asset;
 
 use crate::Done;
 use crate::output;
-use assets::Asset;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use crate::Done;
 use crate::output;
 
 /// The program that is written: the example of the library, as it is tested there.
-const PROGRAM: &str = include_str!("../../quorate/examples/your_own.rs");
+const PROGRAM: &str = include_str!("../your_own.rs");
 
 /// Where the library stood when this program was built.
 const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../quorate");

@@ -103,6 +103,22 @@ pub async fn exchange(
     path: &str,
     body: Option<Value>,
 ) -> Result<Response<Incoming>, Silence> {
+    ask(place, method, path, body.map(json)).await
+}
+
+/// What a question carries: of what kind, and the bytes.
+type Carried = (&'static str, Bytes);
+
+fn json(body: Value) -> Carried {
+    ("application/json", Bytes::from(body.to_string()))
+}
+
+async fn ask(
+    place: &Place,
+    method: Method,
+    path: &str,
+    body: Option<Carried>,
+) -> Result<Response<Incoming>, Silence> {
     let nobody = |error: std::io::Error| Silence::Nobody(format!("{place}: {error}"));
     match place {
         Place::Socket(socket) => {
@@ -119,17 +135,17 @@ pub async fn exchange(
 async fn over(
     place: &Place,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    (method, path, body): (Method, &str, Option<Value>),
+    (method, path, body): (Method, &str, Option<Carried>),
 ) -> Result<Response<Incoming>, Silence> {
     let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = shaken.map_err(|error| odd(place, &error))?;
     // It ends with its last answer; what went wrong with it is seen there.
     tokio::spawn(async move { drop(connection.await) });
     let mut request = hyper::Request::builder().method(method).uri(path).header("host", "agent");
-    if body.is_some() {
-        request = request.header("content-type", "application/json");
+    if let Some((kind, _)) = &body {
+        request = request.header("content-type", *kind);
     }
-    let body = Full::new(body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string())));
+    let body = Full::new(body.map(|(_, bytes)| bytes).unwrap_or_default());
     let request = request.body(body).map_err(|error| odd(place, &error))?;
     sender.send_request(request).await.map_err(|error| odd(place, &error))
 }
@@ -144,7 +160,27 @@ pub async fn call(
     path: &str,
     body: Option<Value>,
 ) -> Result<(StatusCode, Value), Silence> {
-    let response = exchange(place, method, path, body).await?;
+    answer(place, exchange(place, method, path, body).await?).await
+}
+
+/// The same with bytes.
+///
+/// # Errors
+/// As [`call`].
+pub async fn call_with(
+    place: &Place,
+    method: Method,
+    path: &str,
+    bytes: Vec<u8>,
+) -> Result<(StatusCode, Value), Silence> {
+    let body = Some(("application/octet-stream", Bytes::from(bytes)));
+    answer(place, ask(place, method, path, body).await?).await
+}
+
+async fn answer(
+    place: &Place,
+    response: Response<Incoming>,
+) -> Result<(StatusCode, Value), Silence> {
     let status = response.status();
     let body = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
     let bytes = body.map_err(|error| odd(place, &error))?.to_bytes();

@@ -196,10 +196,11 @@ where
     /// Starts all nodes but those that never start, and asks all users.
     async fn begin(&mut self, crew: &mut impl Crew<A::Command>) -> io::Result<()> {
         let mut absent = NodeSet::new();
-        while let Some((_, _, node)) =
-            self.fates.pop_front_if(|(at, fate, _)| at.is_zero() && *fate == Fate::Crash)
+        while let Some((at, Fate::Crash, node)) = self.fates.front()
+            && at.is_zero()
         {
-            absent.insert(node);
+            absent.insert(*node);
+            self.fates.pop_front();
         }
         let present: Vec<_> =
             NodeId::first(self.scene.count()).filter(|node| !absent.contains(*node)).collect();

@@ -3,6 +3,7 @@
 //! Only safety is claimed: a history may have been cut at any moment.
 
 mod edn;
+pub mod member;
 
 use std::collections::BTreeMap;
 

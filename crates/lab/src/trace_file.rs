@@ -91,6 +91,14 @@ impl TraceFile {
     }
 }
 
+/// Reads a header.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn header(text: &str) -> Result<Header, String> {
+    line::header(text)
+}
+
 /// Reads one record of a run of so many nodes.
 ///
 /// # Errors

@@ -94,6 +94,11 @@ pub fn verify(trace: &TraceFile) -> Result<Verified, BadTrace> {
     match family(name) {
         Some(problem) => (problem.judge_theirs)(trace),
         None if name.contains('/') => ours(trace),
+        None if name == "locks" => Err(in_header(
+            "a member has written this of many locks: quorate import member FILE… --lock NAME makes a \
+             trace of one"
+                .to_owned(),
+        )),
         None => Err(in_header(format!(
             "there is no family {name}; it is one of {}, or one of the algorithms that quorate \
              algorithms lists",

@@ -7,6 +7,7 @@ use quorate_service::founding::Seeds;
 use quorate_transport::{Name, NotAName, Security};
 
 use crate::profile::{Profile, Timers};
+use crate::trace::TraceConfig;
 
 /// A seed: a member that also votes in the consensus, and where it is reached.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,6 +77,8 @@ pub struct Config {
     pub engine: Engine,
     /// Where it writes down what happens to it, for the judge of faults.
     pub history: Option<PathBuf>,
+    /// Where it writes down what its users do with locks.
+    pub trace: Option<TraceConfig>,
 }
 
 impl Config {
@@ -100,6 +103,7 @@ impl Config {
             security: Security::Plain { anywhere: false },
             engine: Engine::Embedded,
             history: None,
+            trace: None,
         })
     }
 

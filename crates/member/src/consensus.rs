@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use quorate_authority::etcd::Etcd;
 use quorate_authority::raft::{Conf, Members, OpenError, Options, Raft, Redb, Status, Stored};
-use quorate_authority::{Authority as _, Committed, Order};
+use quorate_authority::{Authority as _, Committed, Histogram, Order};
 use quorate_core::{Span, Time};
 use quorate_service::lease::since;
 use quorate_service::{Register, Settings, seat};
@@ -172,6 +172,11 @@ impl Consensus {
             Engine::Voter(raft) => Some(raft.id()),
             Engine::Elsewhere | Engine::Etcd(_) => None,
         }
+    }
+
+    /// How long the own disk takes to make something durable.
+    pub(crate) fn syncs(&self) -> Option<Arc<Histogram>> {
+        self.voter().map(|raft| Arc::clone(raft.syncs()))
     }
 
     /// Does the own disk vote?
@@ -442,7 +447,7 @@ pub(crate) fn send_introduction(io: &mut Io<'_>, peer: Peer, introduction: Intro
 }
 
 /// A number that no other disk has. Zero is nobody's.
-fn random_id() -> u64 {
+pub(crate) fn random_id() -> u64 {
     (quorate_transport::nonce() as u64).max(1)
 }
 

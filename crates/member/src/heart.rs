@@ -6,12 +6,14 @@
 //! between users and a change of view is that same mutex: a stop is told to others only after the step
 //! that made it, and no step of a user lies in between.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use quorate_authority::Histogram;
 use quorate_core::trace::{Happening, Recorder};
 use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Time};
+use quorate_service::groups;
 use quorate_service::history::{self, Fact};
 use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Text, Wish, WishId};
 use quorate_service::seat::Seat;
@@ -19,10 +21,14 @@ use quorate_service::service::{self, Service};
 use quorate_transport::{Direct, Lane, Remote};
 use tokio::sync::{oneshot, watch};
 
+use crate::figures::Counts;
+use crate::groups::Inbox;
 use crate::history::History;
 use crate::lease::Lease;
 use crate::locks::SPACE;
+use crate::roles::{Observers, Seen};
 use crate::runtime::Command;
+use crate::trace::Tracer;
 use crate::words::Frame;
 
 /// The node that a process is, to itself.
@@ -65,13 +71,17 @@ pub(crate) struct Heart {
     mourners: BTreeMap<WishId, Vec<oneshot::Sender<Loss>>>,
     /// Who wants to know when its guard is asked for back.
     yielders: BTreeMap<WishId, Vec<oneshot::Sender<()>>>,
+    /// Guards that were asked for back and not given back yet, and for which priority.
+    asked: BTreeMap<WishId, Option<i32>>,
+    /// Who observes roles.
+    pub(crate) observers: Observers,
     /// Questions to all about locks, by their numbers.
     questions: BTreeMap<u64, Question>,
     /// Guards that were lost and not given back yet, and why; and how many these are.
     lost: BTreeMap<WishId, Loss>,
     losses: Arc<AtomicUsize>,
-    /// Guards that were asked for back.
-    asked_back: BTreeSet<WishId>,
+    /// Where users are told of their groups.
+    pub(crate) inboxes: BTreeMap<Text, Arc<Inbox>>,
     /// How others are reached, by the name and by the number of their node.
     sessions: BTreeMap<String, Direct>,
     ways: Vec<Option<Direct>>,
@@ -79,6 +89,8 @@ pub(crate) struct Heart {
     wishes: u64,
     /// What was granted is written down, with what is held, if a history is asked for.
     diary: Option<Diary>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) tracer: Option<Tracer>,
 }
 
 /// What is written down of guards: when each was granted and given back, in the step that does so.
@@ -122,6 +134,13 @@ pub(crate) struct Shared {
     /// The namespace of locks that name none, and what they say of themselves who say nothing.
     pub(crate) main: Text,
     pub(crate) nobody: Text,
+    /// Has the thread of the transport been woken, and not looked around yet?
+    woken: AtomicBool,
+    pub(crate) counts: Arc<Counts>,
+    /// How long the own disk takes, once there is one.
+    pub(crate) syncs: OnceLock<Arc<Histogram>>,
+    /// Until there is a heart.
+    tracer: Mutex<Option<Tracer>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -131,10 +150,12 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(tracer: Option<Tracer>) -> Self {
         let (heart, remote) = (Mutex::new(None), OnceLock::new());
         let (until, losses) = (watch::Sender::new(Time::ZERO), Arc::default());
-        Self { heart, remote, until, losses, main: SPACE.into(), nobody: "".into() }
+        let (main, nobody, woken) = (SPACE.into(), "".into(), AtomicBool::new(false));
+        let (counts, syncs, tracer) = (Arc::default(), OnceLock::new(), Mutex::new(tracer));
+        Self { heart, remote, until, losses, main, nobody, woken, counts, syncs, tracer }
     }
 
     /// This is the way to the thread of the transport.
@@ -146,6 +167,18 @@ impl Shared {
     /// Tells the thread of the transport something, if it is there.
     pub(crate) fn tell(&self, command: Command) -> bool {
         self.remote.get().is_some_and(|remote| remote.tell(command).is_ok())
+    }
+
+    /// Wakes the thread of the transport: a timer of a step here is due.
+    pub(crate) fn wake(&self) {
+        if !self.woken.swap(true, Ordering::SeqCst) {
+            self.tell(Command::Wake);
+        }
+    }
+
+    /// The thread of the transport looks around.
+    pub(crate) fn is_awake(&self) {
+        self.woken.store(false, Ordering::SeqCst);
     }
 
     /// The heart, if the process has one yet. A step that panicked has ended the process.
@@ -160,7 +193,9 @@ impl Shared {
 
     /// From now on it has one.
     pub(crate) fn begin(&self, service: Service, seed: u64, diary: Option<Diary>) {
-        *self.lock() = Some(Heart::new(service, seed, Arc::clone(&self.losses), diary));
+        let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (losses, counts) = (Arc::clone(&self.losses), Arc::clone(&self.counts));
+        *self.lock() = Some(Heart::new(service, seed, losses, (diary, counts, tracer)));
     }
 
     /// Gives a guard back, or a wish up.
@@ -189,7 +224,12 @@ impl Shared {
 }
 
 impl Heart {
-    fn new(service: Service, seed: u64, losses: Arc<AtomicUsize>, diary: Option<Diary>) -> Self {
+    fn new(
+        service: Service,
+        seed: u64,
+        losses: Arc<AtomicUsize>,
+        (diary, counts, tracer): (Option<Diary>, Arc<Counts>, Option<Tracer>),
+    ) -> Self {
         Self {
             node: Node::new(ME, service),
             dice: Dice(seed | 1),
@@ -197,15 +237,19 @@ impl Heart {
             waiters: BTreeMap::new(),
             mourners: BTreeMap::new(),
             yielders: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            observers: Observers::default(),
             questions: BTreeMap::new(),
             lost: BTreeMap::new(),
             losses,
-            asked_back: BTreeSet::new(),
+            inboxes: BTreeMap::new(),
             sessions: BTreeMap::new(),
             ways: Vec::new(),
             lease: Arc::new(Lease::lost()),
             wishes: 0,
             diary,
+            counts,
+            tracer,
         }
     }
 
@@ -237,12 +281,17 @@ impl Heart {
     /// Takes a lock that rests here and that nobody else wants: that needs no clock but one reading, nobody
     /// to be told, and nothing sent. None if it takes more than that.
     pub(crate) fn take(&mut self, lock: &LockId, owner: (Option<u64>, &Text)) -> Option<Taken> {
+        // What goes into a trace is told as it comes, one thing after the other.
+        if self.tracer.is_some() {
+            return None;
+        }
         let id = WishId(self.wishes + 1);
         let (session, text) = owner;
         let owner = (session.unwrap_or(u64::MAX - id.0), text);
         let now = quorate_transport::now();
         let (fence, until) = self.node.protocol_mut().take(now, lock, id, owner)?;
         self.wishes = id.0;
+        self.counts.taken();
         if let Some(diary) = &mut self.diary {
             diary.granted(id, lock.clone(), fence, until);
         }
@@ -253,10 +302,11 @@ impl Heart {
     fn put_back(&mut self, lock: &LockId, id: WishId) -> bool {
         let quiet = self.mourners.is_empty()
             && self.yielders.is_empty()
-            && self.asked_back.is_empty()
+            && self.asked.is_empty()
             && self.lost.is_empty();
         // What is written down must be there before anybody else can know of it.
-        let given = quiet && self.diary.is_none() && self.node.protocol_mut().put_back(lock, id);
+        let untold = self.diary.is_none() && self.tracer.is_none();
+        let given = quiet && untold && self.node.protocol_mut().put_back(lock, id);
         debug_assert!(!given || !self.waiters.contains_key(&id), "who waits has nothing");
         given
     }
@@ -272,12 +322,17 @@ impl Heart {
     ) -> (WishId, Option<Outcome>) {
         self.wishes += 1;
         let id = WishId(self.wishes);
-        let command = service::Command::Wish(lock.clone(), wish(id));
+        let wish = wish(id);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.wish(now, lock, &wish);
+        }
+        let command = service::Command::Wish(lock.clone(), wish);
         // Locks refuse by telling so.
         let _ = self.node.command(now, &mut self.dice, command);
         let outcome = self.send_until(id, calls);
-        if outcome.is_none() {
-            self.waiters.insert(id, waiter());
+        match &outcome {
+            Some(outcome) => self.counts.at_once(outcome),
+            None => _ = self.waiters.insert(id, self.counts.timed(now, waiter())),
         }
         (id, outcome)
     }
@@ -287,15 +342,26 @@ impl Heart {
         self.waiters.remove(&id);
         self.mourners.remove(&id);
         self.yielders.remove(&id);
+        self.asked.remove(&id);
         self.lost.remove(&id);
         self.losses.store(self.lost.len(), Ordering::Release);
         if let Some(diary) = &mut self.diary {
             diary.dropped(id);
         }
-        self.asked_back.remove(&id);
-        let command = service::Command::Release(lock.clone(), id);
-        // What is not there any more is no fault.
+        if let Some(tracer) = &mut self.tracer {
+            tracer.released(now, id);
+        }
+        self.order(now, service::Command::Release(lock.clone(), id));
+    }
+
+    /// A user has something done about locks. What is not there any more is no fault.
+    pub(crate) fn order(&mut self, now: Time, command: service::Command) {
         let _ = self.node.command(now, &mut self.dice, command);
+    }
+
+    /// Was a guard asked for back? For which priority?
+    pub(crate) fn asked_back(&self, id: WishId) -> Option<Option<i32>> {
+        self.asked.get(&id).copied()
     }
 
     /// Why a guard is lost, if it is for a reason of its own.
@@ -312,6 +378,20 @@ impl Heart {
         lost
     }
 
+    /// A wish about a group.
+    pub(crate) fn group(
+        &mut self,
+        now: Time,
+        command: groups::Command,
+    ) -> Result<(), quorate_core::Refusal> {
+        self.node.command(now, &mut self.dice, crate::groups::wish(command))
+    }
+
+    /// Is a timer due?
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.node.next_deadline().is_some_and(|deadline| deadline <= now)
+    }
+
     // What comes of steps
 
     /// Something about locks is told: to whom, and what.
@@ -319,22 +399,36 @@ impl Heart {
         match event {
             Event::Granted { lock, wish, place, fence, until, .. } => {
                 let outcome = self.granted((wish, lock, place), fence, until);
+                self.write_down(wish, &outcome);
                 self.answer(wish, outcome, calls);
             }
-            Event::Refused { wish, why, .. } => self.answer(wish, Outcome::Refused(why), calls),
+            Event::Refused { wish, why, .. } => {
+                let outcome = Outcome::Refused(why);
+                self.write_down(wish, &outcome);
+                self.answer(wish, outcome, calls);
+            }
             Event::Lost { wish, why, .. } => {
                 self.lost.insert(wish, why);
                 self.losses.store(self.lost.len(), Ordering::Release);
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.lost(quorate_transport::now(), wish);
+                }
                 for told in self.mourners.remove(&wish).unwrap_or_default() {
                     // Whoever asked may have stopped waiting.
                     calls.push(Box::new(move || _ = told.send(why)));
                 }
             }
-            Event::Yield { wish, .. } => {
-                self.asked_back.insert(wish);
+            Event::Yield { wish, better, .. } => {
+                // What somebody has asked for stays asked for, whoever stands.
+                let asked = self.asked.entry(wish).or_insert(better);
+                *asked = better.filter(|_| asked.is_some());
                 for told in self.yielders.remove(&wish).unwrap_or_default() {
                     calls.push(Box::new(move || _ = told.send(())));
                 }
+            }
+            Event::Observed { lock, word } => {
+                let seen = Seen::of(word, self.seat());
+                self.observers.told(&lock, seen);
             }
             Event::Revoked { number, held } => {
                 if let Some(Question::Revoke(told)) = self.questions.remove(&number) {
@@ -365,7 +459,7 @@ impl Heart {
 
     /// Is a guard asked for back?
     pub(crate) fn is_asked_back(&self, id: WishId) -> bool {
-        self.asked_back.contains(&id)
+        self.asked.contains_key(&id)
     }
 
     /// Has somebody told when its guard is asked for back; at once, if it is.
@@ -375,6 +469,11 @@ impl Heart {
             let _ = told.send(());
             return;
         }
+        self.when_asked_again(id, told);
+    }
+
+    /// Has somebody told when its guard is asked for back from now on, whether or not it is already.
+    pub(crate) fn when_asked_again(&mut self, id: WishId, told: oneshot::Sender<()>) {
         add(&mut self.yielders, id, told);
     }
 
@@ -419,7 +518,19 @@ impl Heart {
                 output => self.carry_out(output, calls),
             }
         }
+        if let Some(outcome) = &outcome {
+            self.write_down(mine, outcome);
+        }
         outcome
+    }
+
+    /// What came of a wish goes into the trace.
+    fn write_down(&mut self, wish: WishId, outcome: &Outcome) {
+        let Some(tracer) = &mut self.tracer else { return };
+        match outcome {
+            Outcome::Granted(_, fence, _) => tracer.granted(quorate_transport::now(), wish, *fence),
+            Outcome::Refused(_) => tracer.over(wish),
+        }
     }
 
     fn send_directly(&mut self, calls: &mut Calls) {
@@ -440,6 +551,16 @@ impl Heart {
                 }
             }
             Output::Emit(service::Event::Lock(event)) => self.on_lock(event, calls),
+            Output::Multicast { to, msg: service::Msg::Group(frame), .. } => {
+                let bytes = Frame::Group(frame).encode();
+                for way in to.iter().filter_map(|to| self.way(to)) {
+                    // As with locks.
+                    let _ = way.send(Lane::Data, &bytes);
+                }
+            }
+            Output::Emit(service::Event::Group(event)) => {
+                self.on_group(quorate_transport::now(), event);
+            }
             // Users do nothing to the seat.
             Output::Send { .. } | Output::Multicast { .. } => {}
             Output::Persist(_) | Output::Emit(service::Event::Seat(_)) => {}
@@ -486,11 +607,15 @@ impl Heart {
         match until {
             None if self.lease.until().is_some() => {
                 self.lease.end();
+                self.counts.lost();
                 Some(Time::ZERO)
             }
             None => None,
             Some(until) if self.lease.until() == Some(until) => None,
             Some(until) => {
+                if let Some(left) = self.lease.left(now) {
+                    self.counts.renewed(left);
+                }
                 if !self.lease.extend(until) {
                     self.lease = Arc::new(Lease::new(until));
                 }

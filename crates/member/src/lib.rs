@@ -13,17 +13,25 @@
 mod bridge;
 mod config;
 mod consensus;
+mod events;
+mod feed;
+mod figures;
+mod groups;
 mod heart;
 mod history;
 mod lease;
 mod locks;
+mod offline;
 mod place;
 mod process;
 mod profile;
+mod replicated;
 mod report;
+mod roles;
 mod runtime;
 mod spaces;
 mod status;
+mod trace;
 mod words;
 
 use std::fmt;
@@ -33,26 +41,39 @@ use std::time::Duration;
 
 use quorate_core::Span;
 use quorate_transport::{Identity, Listener, Remote, Stats, Timing, Transport};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 
 pub use config::{Config, Engine, Seed};
+pub use events::{Kind, Note};
+pub use feed::{Heard, Told};
+pub use figures::Figures;
+pub use groups::{Delivery, Group, GroupError, Joining, Message, Sender, Snapshot, View};
 pub use lease::Lease;
 pub use locks::{Acquiring, Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
+pub use offline::{Anew, Backup, Found, Offline, OfflineError};
 pub use place::PlaceError;
 pub use profile::{LEASE_MAX, LEASE_MIN, Profile, Timers};
+pub use quorate_authority::Spread;
 pub use quorate_service::Epoch;
-pub use quorate_service::locks::Fence;
+pub use quorate_service::groups::Order;
+pub use quorate_service::history::{Fact, HARNESS, Record};
+pub use quorate_service::locks::{Fence, ROLES};
 pub use quorate_transport::tls::Credentials;
 pub use quorate_transport::{Name, NotAName, Security, now};
+pub use replicated::{Replicated, State};
+pub use roles::{Asked, Campaign, Leader, Leadership, Observer, Seen};
 pub use spaces::Namespace;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
+pub use trace::TraceConfig;
 
 use bridge::Bridge;
+use events::Events;
 use heart::Shared;
 use history::History;
 use place::Place;
 use report::Report;
 use runtime::{Command, Runtime};
+use trace::Tracer;
 
 /// A member of a cluster, in this process.
 #[derive(Debug)]
@@ -60,6 +81,8 @@ pub struct Member {
     transport: Transport<Command>,
     status: watch::Receiver<Arc<Status>>,
     shared: Arc<Shared>,
+    events: Arc<Events>,
+    feed: broadcast::Sender<Arc<Told>>,
     /// Closed by the end of the process or of this value, after the member has left: others may take it
     /// for the end of the process.
     listener: Listener,
@@ -129,17 +152,20 @@ impl Member {
         let (tell, status) = watch::channel(Arc::default());
         let (bridge, start, lock_file) = (Bridge::start()?, process::own()?, place.lock_file()?);
         let history = config.history.as_deref();
-        let history =
-            history.map(|path| History::open(path, config.name.as_str(), nonce)).transpose()?;
-        let report = Report::new(&config, history, tell);
-        let shared = Arc::new(Shared::new());
+        let history = History::open(history, config.name.as_str(), nonce)?;
+        let feed = history.feed.sender();
+        let events = Arc::new(Events::open(&config.data));
+        let report = Report::new(&config, (history, Arc::clone(&events)), tell);
+        let tracer = config.trace.as_ref();
+        let tracer = tracer.map(|trace| Tracer::start(trace, config.name.as_str(), nonce));
+        let shared = Arc::new(Shared::new(tracer.transpose()?));
         let transport = Transport::start(transport, Some(&listener), |remote| {
             let (place, process) = ((place, lock_file), (start, nonce));
             shared.meet(remote);
             let report = (Arc::clone(&shared), report);
             Runtime::new(config, place, process, bridge, remote.clone(), report)
         })?;
-        Ok(Self { transport, status, shared, listener })
+        Ok(Self { transport, status, shared, events, feed, listener })
     }
 
     /// Starts a member, and returns when it sits in a view: from then on it takes locks.
@@ -168,6 +194,28 @@ impl Member {
         self.locks().lock(name)
     }
 
+    /// Stands for a role. Await what is returned, or call [`blocking`](Campaign::blocking).
+    pub fn campaign(&self, role: &str) -> Campaign {
+        Campaign::of(self.locks().lock(role))
+    }
+
+    /// Observes who leads in a role.
+    ///
+    /// # Errors
+    /// If the name is too long, or this process has not come to a cluster yet.
+    pub fn observe(&self, role: &str) -> Result<Observer, LockError> {
+        Observer::begin(&self.shared, role)
+    }
+
+    /// Asks whoever leads in a role to give it up; for the member of this name, if it stands and one is
+    /// named.
+    ///
+    /// # Errors
+    /// If this process is no member, or the other one is none.
+    pub fn ask_to_yield(&self, role: &str, to: Option<&str>) -> Result<(), LockError> {
+        roles::ask_to_yield(&self.shared, role, to)
+    }
+
     /// Where it listens.
     ///
     /// # Errors
@@ -180,6 +228,18 @@ impl Member {
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Arc<Status>> {
         self.status.clone()
+    }
+
+    /// Facts of its history and a sample of its messages, as they happen from now on.
+    #[must_use]
+    pub fn watch(&self) -> broadcast::Receiver<Arc<Told>> {
+        self.feed.subscribe()
+    }
+
+    /// Cuts the link to another member at this end, or heals it: a fault, for tests and demonstrations.
+    pub fn cut(&self, name: Name, cut: bool) {
+        // Nobody is there to be told after the end.
+        let _ = self.remote().tell(Command::Cut(name, cut));
     }
 
     /// The locks of the cluster.
@@ -199,6 +259,41 @@ impl Member {
     #[must_use]
     pub fn stats(&self) -> &Arc<Stats> {
         self.transport.stats()
+    }
+
+    /// What it has counted itself.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let users = self.shared.step(|heart, _, _| heart.node.protocol().locks().own_users());
+        let (held, waiting) = users.unwrap_or_default();
+        let syncs = self.shared.syncs.get().map(|syncs| syncs.spread());
+        Figures { held, waiting, syncs, ..self.shared.counts.figures() }
+    }
+
+    /// The latest events of each kind, also those before this process was started; the latest last.
+    #[must_use]
+    pub fn events(&self) -> Vec<Note> {
+        self.events.latest()
+    }
+
+    /// Ends the trace of locks, if one is written: returns when its last line is on its way to the disk.
+    pub fn end_trace(&self) {
+        let tracer = self.shared.step(|heart, _, _| heart.tracer.take()).flatten();
+        if let Some(tracer) = tracer {
+            tracer.finish();
+        }
+    }
+
+    /// A copy of what the cluster has agreed on, as far as this member knows; none before it does.
+    #[must_use]
+    pub fn backup(&self) -> Option<Backup> {
+        let seat = |heart: &mut heart::Heart| {
+            heart.seat().map(|seat| quorate_service::Register::clone(&seat.known().register))
+        };
+        let register = self.shared.step(|heart, _, _| seat(heart)).flatten()?;
+        let status = self.status.borrow();
+        let cluster = status.cluster.as_deref()?;
+        Some(Backup::new(&status.cluster_name, cluster, &status.name, register))
     }
 
     /// Leaves the cluster: returns when that is committed, or after this long in vain.

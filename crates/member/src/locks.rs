@@ -11,7 +11,7 @@ use std::time::Duration;
 use quorate_core::{Span, Time};
 use quorate_service::lease::usable;
 use quorate_service::locks::{
-    Fence, LockId, Loss, Mode, Owner, Patience, Refused, Revoke, Text, Waits, Wish, WishId,
+    Fence, LockId, Loss, Mode, Owner, Patience, Refused, Revoke, Text, Value, Waits, Wish, WishId,
 };
 use quorate_service::service;
 use tokio::sync::oneshot;
@@ -142,6 +142,8 @@ impl Locks {
             patience: Patience::Wait,
             permits: None,
             within: None,
+            priority: 0,
+            value: Value::default(),
         }
     }
 }
@@ -263,6 +265,8 @@ pub struct Asking {
     patience: Patience,
     permits: Option<u32>,
     within: Option<Duration>,
+    pub(crate) priority: i32,
+    pub(crate) value: Value,
 }
 
 impl Asking {
@@ -336,12 +340,13 @@ impl Asking {
 
     /// Puts the wish. What came of it, or the wish that is waited for.
     fn put(self, waiter: impl FnOnce() -> Waiter) -> Result<Placed, LockError> {
-        let Self { shared, lock, mode, owner, session, patience, within, .. } = self;
+        let Self { shared, lock, mode, owner, session, patience, within, priority, value, .. } =
+            self;
         let (wanted, text) = (lock.clone(), owner);
         let wish = move |id: WishId| {
             let session = session.unwrap_or(u64::MAX - id.0);
             let owner = Owner { session, text };
-            Wish { id, mode, owner, priority: 0, patience }
+            Wish { id, mode, owner, priority, patience, value }
         };
         let put = shared.step(|heart, now, calls| heart.wish(now, &wanted, wish, waiter, calls));
         let (id, outcome) = put.ok_or(LockError::NotPrimary)?;
@@ -505,9 +510,9 @@ impl Future for Acquiring {
 #[derive(Debug)]
 #[must_use = "the lock is given back when the guard is dropped"]
 pub struct Guard {
-    shared: Arc<Shared>,
-    lock: LockId,
-    id: WishId,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) lock: LockId,
+    pub(crate) id: WishId,
     place: u32,
     fence: Fence,
     lease: Arc<Lease>,

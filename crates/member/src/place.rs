@@ -101,6 +101,32 @@ impl Place {
         Ok(Self { directory: directory.into(), lock, record })
     }
 
+    /// Takes the directory of a member that there is; nothing if there is none in it.
+    ///
+    /// # Errors
+    /// If somebody uses it, or it cannot be read.
+    pub(crate) fn reopen(directory: &Path) -> Result<Option<Self>, PlaceError> {
+        let path = directory.join(RECORD);
+        let record: Record = match fs::read(&path) {
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|_| PlaceError::Unreadable(path))?
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(PlaceError::System(path, error)),
+        };
+        Self::take(directory, &record.name).map(Some)
+    }
+
+    /// Where it is.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Whose it is.
+    pub(crate) fn name(&self) -> &str {
+        &self.record.name
+    }
+
     /// What is kept of its founding.
     pub(crate) const fn standing(&self) -> Option<Standing> {
         self.record.standing

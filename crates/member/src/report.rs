@@ -14,13 +14,12 @@ use tracing::{debug, info, warn};
 
 use crate::config::Config;
 use crate::consensus::Consensus;
+use crate::events::{Events, KEPT, Kind, between};
 use crate::heart::Diary;
 use crate::history::History;
 use crate::runtime::{is_late, left};
 use crate::status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
-
-/// So many of the latest events are shown.
-const EVENTS: usize = 100;
+use crate::words::Frame;
 
 /// Steps that happen all the time, and say little.
 const COMMON: [&str; 3] = ["refused", "stray", "stale"];
@@ -33,14 +32,18 @@ pub(crate) struct Report {
     dirty: bool,
     revision: Revision,
     events: VecDeque<String>,
+    /// The same, and more, over restarts.
+    kept: Arc<Events>,
+    /// The register that was looked at last.
+    seen: Option<Arc<Register>>,
     left: bool,
-    history: Option<History>,
+    history: History,
 }
 
 impl Report {
     pub(crate) fn new(
         config: &Config,
-        history: Option<History>,
+        (history, kept): (History, Arc<Events>),
         tell: watch::Sender<Arc<Status>>,
     ) -> Self {
         let status = Status {
@@ -56,6 +59,8 @@ impl Report {
             dirty: true,
             revision: Revision(0),
             events: VecDeque::new(),
+            kept,
+            seen: None,
             left: false,
             history,
         }
@@ -81,22 +86,23 @@ impl Report {
 
     /// What is written down of guards goes into the same history, if there is one.
     pub(crate) fn diary(&self) -> Option<Diary> {
-        let another = self.history.as_ref()?.another();
-        another.map(Diary::new).map_err(|error| warn!(%error, "guards are not written down")).ok()
+        let another = self.history.another();
+        another
+            .unwrap_or_else(|error| {
+                warn!(%error, "guards are not written down");
+                None
+            })
+            .map(Diary::new)
     }
 
     /// The process ends by itself.
     pub(crate) fn ended(&mut self) {
-        if let Some(history) = &mut self.history {
-            history.note(Fact::Exit);
-        }
+        self.history.note(Fact::Exit);
     }
 
     /// The consensus has committed this register.
     pub(crate) fn committed(&mut self, register: &Register) {
-        if let Some(history) = &mut self.history {
-            history.committed(register);
-        }
+        self.history.committed(register);
     }
 
     /// It cannot go on, for this reason.
@@ -107,11 +113,28 @@ impl Report {
 
     /// How somebody is reached has changed.
     pub(crate) fn link(&mut self, name: &Name, state: &str) {
-        self.remember(format!("{name} is {state}"));
+        self.remember(Kind::Link, format!("{name} is {state}"));
     }
 
-    fn remember(&mut self, line: String) {
-        if self.events.len() == EVENTS {
+    /// The register is this now.
+    pub(crate) fn look(&mut self, register: &Arc<Register>) {
+        if let Some(before) = self.seen.replace(Arc::clone(register)) {
+            for (kind, text) in between(&before, register) {
+                info!(what = kind.as_str(), "{text}");
+                self.remember(kind, text);
+            }
+        }
+    }
+
+    /// A frame came in from a member.
+    pub(crate) fn heard(&mut self, from: &Name, frame: &Frame<'_>) {
+        self.history.message(from.as_str(), frame.kind());
+    }
+
+    fn remember(&mut self, kind: Kind, line: String) {
+        let epoch = self.seen.as_ref().map_or(0, |register| register.epoch().0);
+        self.kept.note(kind, epoch, line.clone());
+        if self.events.len() == KEPT {
             self.events.pop_front();
         }
         self.events.push_back(line);
@@ -121,10 +144,8 @@ impl Report {
     /// A step of the seat: what it did, why, and what it saw.
     pub(crate) fn log(&mut self, record: &Record, seat: &Seat) {
         for step in &record.steps {
-            if let (Some(history), "live", Some(life)) =
-                (&mut self.history, &*step.name, seat.life())
-            {
-                history.note(Fact::Life { life });
+            if let ("live", Some(life)) = (&*step.name, seat.life()) {
+                self.history.note(Fact::Life { life });
             }
             let cause = match &record.input {
                 Happening::Start => "start".to_owned(),
@@ -144,16 +165,14 @@ impl Report {
             } else {
                 info!(step = %step.name, %cause, %seen);
                 let detail = if seen.is_empty() { String::new() } else { format!(" ({seen})") };
-                self.remember(format!("{}{detail}, on {cause}", step.name));
+                self.remember(Kind::Seat, format!("{}{detail}, on {cause}", step.name));
             }
         }
     }
 
     /// The seat has told something.
     pub(crate) fn event(&mut self, event: &Event) {
-        if let Some(history) = &mut self.history {
-            history.event(event);
-        }
+        self.history.event(event);
         self.left = matches!(event, Event::Left) || (self.left && !is_seated(event));
         self.dirty = true;
     }

@@ -70,6 +70,10 @@ pub(crate) enum Command {
     Define(Definition),
     /// Renew the lease now.
     Renew,
+    /// A timer is due that was set by another thread.
+    Wake,
+    /// Cut the link to a member, or heal it.
+    Cut(Name, bool),
     /// Read certificates again.
     Reload,
     /// End.
@@ -263,6 +267,9 @@ impl Runtime {
             // Its seat waits until its disk votes: so whoever founded the cluster is not alone with it.
             if let Err(why) = consensus.start(place, config, bridge, remote) {
                 self.give_up(&why);
+            } else if let Some(syncs) = self.consensus.syncs() {
+                // There is one disk.
+                let _ = self.shared.syncs.set(syncs);
             }
             return;
         }
@@ -328,7 +335,18 @@ impl Runtime {
                     Output::Emit(service::Event::Seat(event)) => {
                         self.report.event(&event);
                         left |= matches!(event, seat::Event::Left);
+                        if matches!(event, seat::Event::Installed { .. }) {
+                            self.shared.counts.installed();
+                        }
                     }
+                    Output::Multicast { to, msg: service::Msg::Group(frame), .. } => {
+                        let bytes = Frame::Group(frame).encode();
+                        for way in to.iter().filter_map(|to| heart.way(to)) {
+                            // As with locks.
+                            let _ = io.send(way.peer(), Lane::Data, &bytes);
+                        }
+                    }
+                    Output::Emit(service::Event::Group(event)) => heart.on_group(now, event),
                     output => outputs.push(output),
                 }
             }
@@ -390,6 +408,7 @@ impl Runtime {
         if !self.report.is_news(known.revision) {
             return;
         }
+        self.report.look(&known.register);
         self.dial(io, &known.register);
         if let Some(heart) = self.shared.lock().as_mut() {
             heart.find_ways();
@@ -474,8 +493,11 @@ impl Runtime {
     /// Has the kernel watch the processes of members; those that are over already.
     fn watch_processes(&mut self, io: &mut Io<'_>, register: &Register) -> Vec<Start> {
         let starts: Vec<Start> = register.members().map(|(_, it)| it.process.start()).collect();
-        let gone = self.sights.extract_if(.., |start, _| !starts.contains(start));
-        gone.filter_map(|(_, watch)| watch).for_each(|watch| io.unwatch(watch));
+        self.sights.retain(|start, watch| {
+            let stays = starts.contains(start);
+            watch.filter(|_| !stays).into_iter().for_each(|watch| io.unwatch(watch));
+            stays
+        });
         let mut over = Vec::new();
         for start in starts {
             if start == self.start || self.sights.contains_key(&start) {
@@ -546,6 +568,14 @@ impl Runtime {
         let from = self.with_seat(|seat| seat.node(name)).flatten();
         if let Some(from) = from {
             self.step(io, Input::Message { from, msg: service::Msg::Lock(frame) });
+        }
+    }
+
+    fn on_group(&mut self, io: &mut Io<'_>, peer: Peer, frame: quorate_service::groups::Frame) {
+        let name = io.name(peer).as_str();
+        let from = self.with_seat(|seat| seat.node(name)).flatten();
+        if let Some(from) = from {
+            self.step(io, Input::Message { from, msg: service::Msg::Group(frame) });
         }
     }
 
@@ -665,7 +695,12 @@ impl Handler for Runtime {
     }
 
     fn frame(&mut self, io: &mut Io<'_>, peer: Peer, lane: Lane, bytes: &[u8]) {
-        match (lane, Frame::decode(bytes)) {
+        let frame = Frame::decode(bytes);
+        if let Some(frame) = &frame {
+            self.shared.counts.came(frame, bytes.len());
+            self.report.heard(io.name(peer), frame);
+        }
+        match (lane, frame) {
             (Lane::Founding, Some(Frame::Founding(msg))) => {
                 let name = io.name(peer);
                 let seed = self.config.seeds.iter().position(|seed| seed.name == *name);
@@ -681,6 +716,7 @@ impl Handler for Runtime {
             (Lane::Control, Some(Frame::Seat(msg))) => self.on_seat(io, peer, msg),
             (Lane::Control, Some(Frame::Consensus(word))) => self.consensus.hear(peer, word),
             (Lane::Data, Some(Frame::Lock(frame))) => self.on_lock(io, peer, frame),
+            (Lane::Data, Some(Frame::Group(frame))) => self.on_group(io, peer, frame),
             _ => io.close(peer, "a frame that cannot be read"),
         }
     }
@@ -784,6 +820,12 @@ impl Handler for Runtime {
                 self.see_to_definitions(io);
             }
             Command::Renew => self.step(io, wish(seat::Command::Renew)),
+            // The timer is looked at next.
+            Command::Wake => self.shared.is_awake(),
+            Command::Cut(name, cut) => {
+                warn!(peer = %name, cut, "somebody has the link cut, or healed");
+                io.cut(&name, cut);
+            }
             Command::Reload => io.reload(),
             Command::Stop => {
                 self.report.ended();
@@ -831,6 +873,9 @@ impl Handler for Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.consensus.stop();
+        if let Some(heart) = self.shared.lock().as_mut() {
+            heart.end_groups();
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What members say to each other.
 
 use quorate_authority::raft::Standing;
-use quorate_service::{founding, locks, seat};
+use quorate_core::Message as _;
+use quorate_service::{founding, groups, locks, seat};
 use serde::{Deserialize, Serialize};
 
 /// A frame between two members.
@@ -17,6 +18,8 @@ pub(crate) enum Frame<'a> {
     Consensus(&'a [u8]),
     /// About locks.
     Lock(locks::Frame),
+    /// About groups.
+    Group(groups::Frame),
 }
 
 /// What a member says of its part in the consensus.
@@ -27,6 +30,18 @@ pub(crate) struct Introduction {
 }
 
 impl<'a> Frame<'a> {
+    /// What it is about, and its kind.
+    pub(crate) fn kind(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Founding(msg) => ("founding", msg.kind()),
+            Self::Introduction(_) => ("consensus", "INTRODUCTION"),
+            Self::Seat(msg) => ("seat", msg.kind()),
+            Self::Consensus(_) => ("consensus", "RAFT"),
+            Self::Lock(frame) => ("lock", frame.kind()),
+            Self::Group(frame) => ("group", frame.kind()),
+        }
+    }
+
     /// The frame as bytes. Nothing in it can fail to be written.
     pub(crate) fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).unwrap_or_default()

@@ -8,6 +8,8 @@
 //! | what | feature | what for |
 //! |---|---|---|
 //! | `Cluster`, `Guard` | `member`, on by default | locks, as a member of a cluster or by way of an agent |
+//! | `Campaign`, `Leadership`, `Observer` | `member` | lead, and know who leads |
+//! | `Group`, `Replicated` | `member` | one order of messages for all, and a state that all have |
 //! | `fence` | `member` | the gate at what a lock guards |
 //! | [`core`] | always | the contract: protocols, contexts, monitors, traces |
 //! | `algorithms` | `algorithms` | the algorithms, one file each |
@@ -73,8 +75,10 @@ pub use quorate_core as core;
 pub use quorate_fence::{self as fence, Fence};
 #[cfg(feature = "member")]
 pub use quorate_member::{
-    Back, Config, Credentials, Engine, LockError, Lost, Name, Namespace, Party, Profile, Security,
-    Seed, Standing, StartError, Status, Timers, now,
+    Asked, Back, Campaign, Config, Credentials, Delivery, Engine, Group, GroupError, Leader,
+    Leadership, LockError, Lost, Message, Name, Namespace, Observer, Order, Party, Profile,
+    Replicated, Security, Seed, Seen, Sender, Snapshot, Standing, StartError, State, Status,
+    Timers, View, now,
 };
 #[cfg(feature = "sim")]
 pub use quorate_sim as sim;

@@ -2,8 +2,8 @@
 //!
 //! The [`Register`] is the one record that durable consensus keeps, and the orders that change it. A
 //! [`Seat`](seat::Seat) is what makes a process a member of the cluster, and says until when. A
-//! [`LockSpace`](locks::LockSpace) has its locks, and a [`Service`](service::Service) joins the two. Seats,
-//! the register and how a cluster is founded are algorithms of a [`family`], which the simulator, the
+//! [`LockSpace`](locks::LockSpace) has its locks, [`Groups`](groups::Groups) its groups, and a
+//! [`Service`](service::Service) joins the three. Seats, the register and how a cluster is founded are algorithms of a [`family`], which the simulator, the
 //! checker and the command line know.
 #![cfg_attr(not(test), no_std)]
 
@@ -19,6 +19,7 @@ pub mod family;
 #[cfg(any(test, feature = "flaws"))]
 mod flaw;
 pub mod founding;
+pub mod groups;
 pub mod history;
 pub mod lease;
 pub mod locks;

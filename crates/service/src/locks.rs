@@ -15,6 +15,7 @@
 //! | which instance a message belongs to | `steps.rs` |
 //! | how what nobody uses is forgotten inside of a view | `collect.rs` |
 //! | asking for a lock back, kindly or by force | `revoke.rs` |
+//! | who leads: roles, observers, hand-over | `roles.rs` |
 //! | who holds what and who waits for what, and circles of them | `census.rs` |
 //!
 //! # Views
@@ -34,6 +35,10 @@
 //! A grant is numbered (view, counter), where the counter is one more than the largest that its process
 //! knows of in this view. Every message carries the largest that its sender knows of, so that it grows
 //! from holder to holder as [`InViews`](quorate_algorithms::mutex::InViews) explains.
+//!
+//! # Roles
+//! A role is a lock whose queue is ordered by priority: who holds it leads, and its fence is the term. Every
+//! cluster has a namespace for them, [`ROLES`], which nobody has to define.
 
 mod census;
 mod collect;
@@ -43,6 +48,7 @@ mod instance;
 mod plain;
 mod revoke;
 mod rights;
+mod roles;
 mod slot;
 mod space;
 mod steps;
@@ -50,11 +56,12 @@ mod words;
 
 pub use gate::{Gate, Port};
 pub use rights::Msg as RightsMsg;
+pub use roles::ROLES;
 pub use slot::{BURST_MAX, Slot};
 pub use space::{BadSpace, Kind, Limits, LockSpace};
 pub use words::{
     Body, Event, Fence, Frame, Held, Inner, KINDS, LockId, Loss, Mode, Outlet, Owner, Patience,
-    Refused, Report, Revoke, Text, Waits, Wish, WishId,
+    Refused, Report, Revoke, Text, Value, Waits, Wish, WishId, Word,
 };
 
 #[cfg(test)]

@@ -789,5 +789,6 @@ fn put<T: Clone>(
     Ok(())
 }
 
+mod recovery;
 #[cfg(test)]
 mod tests;

@@ -1,19 +1,21 @@
-//! The service of a process: its seat and its locks, as one state machine.
+//! The service of a process: its seat, its locks and its groups, as one state machine.
 //!
 //! The seat says which view the process sits in, whether anything may be granted in it, and until when
-//! the process may act; the locks are told so in the same step. So nothing is granted between a stop and
+//! the process may act; the locks and the groups are told so in the same step. So nothing is granted between a stop and
 //! the next view, and nothing after a lease has run out.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use quorate_core::{
-    Ctx, Effect, Life, Message, NodeId, Protocol, Refusal, Span, Time, Timed, Waking,
+    Ctx, Effect, Life, Message, NodeId, NodeSet, Protocol, Refusal, Span, Time, Timed, Waking,
 };
 
+use crate::groups::{self, Groups};
 use crate::lease::silence;
 use crate::locks::{
-    self, Fence, Frame, Gate, Kind, Limits, LockId, LockSpace, Outlet, Revoke, Text, Wish, WishId,
+    self, Fence, Frame, Gate, Kind, Limits, LockId, LockSpace, Outlet, ROLES, Revoke, Text, Wish,
+    WishId,
 };
 use crate::register::{Ground, Register};
 use crate::seat::{self, Party, Seat};
@@ -34,10 +36,13 @@ pub struct Config {
 pub struct Service {
     party: Party,
     locks: LockSpace,
+    groups: Groups,
     /// The life whose locks these are.
     life: Option<Life>,
     /// When the timer of the locks runs out.
     wakes: Option<Time>,
+    /// Will groups say something at the end of this turn?
+    turning: bool,
 }
 
 /// What processes send each other.
@@ -47,6 +52,8 @@ pub enum Msg {
     Seat(seat::Msg),
     /// About locks.
     Lock(Frame),
+    /// About groups.
+    Group(groups::Frame),
 }
 
 impl Message for Msg {
@@ -54,6 +61,7 @@ impl Message for Msg {
         match self {
             Self::Seat(msg) => msg.kind(),
             Self::Lock(frame) => frame.kind(),
+            Self::Group(frame) => frame.kind(),
         }
     }
 }
@@ -65,6 +73,8 @@ pub enum Timer {
     Seat(seat::Timer),
     /// Of its locks.
     Locks,
+    /// Of its groups: what has come is answered all at once.
+    Groups,
 }
 
 /// What a process is told from outside.
@@ -80,6 +90,14 @@ pub enum Command {
     Revoke(u64, LockId, Revoke),
     /// Somebody asks who holds what and who waits for what, under a number.
     Census(u64),
+    /// Users want to know who holds a lock, or do no more.
+    Observe(LockId, bool),
+    /// The user of a guard gives it up for the process with this life.
+    HandOver(LockId, WishId, Life),
+    /// Somebody asks whoever holds a lock to give it up, for the process with this life if one is named.
+    AskFor(LockId, Option<Life>),
+    /// About a group.
+    Group(groups::Command),
 }
 
 /// What a process is told by its seat and by its locks.
@@ -89,6 +107,8 @@ pub enum Event {
     Seat(seat::Event),
     /// By its locks.
     Lock(locks::Event),
+    /// By its groups.
+    Group(groups::Event),
 }
 
 impl Service {
@@ -97,17 +117,25 @@ impl Service {
     pub fn boot(config: &Config, waking: &Waking<'_, Self>) -> Self {
         let &Waking { me, life, kept } = waking;
         let party = Party::boot(&config.seat, Waking { me, life, kept });
-        let mut locks = LockSpace::new(config.limits);
+        let mut service = Self::of(party, config.limits);
         for (space, kind) in &config.spaces {
-            locks.define(Time::ZERO, space, kind.clone(), &mut Nowhere);
+            service.locks.define(Time::ZERO, space, kind.clone(), &mut Nowhere);
         }
-        Self { party, locks, life: None, wakes: None }
+        service
     }
 
-    /// A process with this seat and no locks yet.
+    /// A process with this seat and no locks yet. What roles are like is known from the start.
     #[must_use]
-    pub const fn of(party: Party, limits: Limits) -> Self {
-        Self { party, locks: LockSpace::new(limits), life: None, wakes: None }
+    pub fn of(party: Party, limits: Limits) -> Self {
+        let (mut locks, groups) = (LockSpace::new(limits), Groups::new(groups::Limits::default()));
+        locks.define(Time::ZERO, ROLES, Kind::of_roles(), &mut Nowhere);
+        Self { party, locks, groups, life: None, wakes: None, turning: false }
+    }
+
+    /// The same, with so much of everything in its groups.
+    #[must_use]
+    pub fn with_groups(self, limits: groups::Limits) -> Self {
+        Self { groups: Groups::new(limits), ..self }
     }
 
     /// Its seat; the register's node has none.
@@ -144,6 +172,12 @@ impl Service {
         self.locks.put_back(lock, id)
     }
 
+    /// Its groups.
+    #[must_use]
+    pub const fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
     /// Has its seat do something, and tells its locks what came of it.
     fn on_seat<R>(
         &mut self,
@@ -171,7 +205,7 @@ impl Service {
 
     /// Tells the locks which view it is, whether anything may be granted in it, and until when.
     fn follow_the_seat(&mut self, cx: &mut Ctx<'_, Self>) {
-        let Self { party: Party::Seat(seat), locks, life, .. } = self else { return };
+        let Self { party: Party::Seat(seat), locks, groups, life, .. } = self else { return };
         let now = cx.now();
         let out = &mut Through(cx);
         for (name, space) in seat.known().register.spaces() {
@@ -184,12 +218,14 @@ impl Service {
         }
         if *life != seat.life() || seat.sits().is_none() {
             locks.leave(now, out);
+            groups.leave_all(out);
             *life = seat.life();
         }
         if let Some((epoch, grants)) = seat.sits() {
             if locks.gate().is_none_or(|gate| gate.epoch != epoch) {
                 let register = &seat.known().register;
                 if let Some(gate) = gate(now, seat, register) {
+                    groups.install(now, &gate, out);
                     locks.install(gate, out);
                 }
             }
@@ -198,16 +234,28 @@ impl Service {
             }
         }
         locks.lease(now, seat.until(now), out);
+        groups.lease(now, seat.until(now), out);
         self.wake(cx);
+        self.turn_later(cx);
     }
 
     /// Whoever renews, and keeps others waiting by not saying what it holds or whether it gives back what
     /// it was asked for, is to go.
     fn bar_who_owes(&mut self, cx: &mut Ctx<'_, Self>) {
         let Some(seat) = self.seat() else { return };
-        let lives = self.locks.who_owes(cx.now(), silence(seat.length()));
+        let (now, patience) = (cx.now(), silence(seat.length()));
+        let mut lives = self.locks.who_owes(now, patience);
+        lives.extend(self.groups.who_owes(now, patience));
         if !lives.is_empty() {
             self.on_seat(cx, |party, cx| party.bar(cx, lives));
+        }
+    }
+
+    /// Has groups answer all that comes in this turn at its end.
+    fn turn_later(&mut self, cx: &mut Ctx<'_, Self>) {
+        if !self.turning && self.groups.is_due() {
+            self.turning = true;
+            cx.set_timer(Timer::Groups, Span::ZERO..Span::ZERO);
         }
     }
 
@@ -243,6 +291,20 @@ impl Outlet for Through<'_, '_> {
 
     fn tell(&mut self, event: locks::Event) {
         self.0.emit(Event::Lock(event));
+    }
+
+    fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
+        self.0.trace(step, fields);
+    }
+}
+
+impl groups::Outlet for Through<'_, '_> {
+    fn send(&mut self, to: NodeSet, frame: groups::Frame) {
+        self.0.multicast(to, Msg::Group(frame));
+    }
+
+    fn tell(&mut self, event: groups::Event) {
+        self.0.emit(Event::Group(event));
     }
 
     fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
@@ -294,6 +356,26 @@ impl Protocol for Service {
                 self.wake(cx);
             }
             Command::Census(number) => self.locks.census(now, number, &mut Through(cx)),
+            Command::Observe(lock, on) => {
+                self.locks.look_at_the_clock(now, &mut Through(cx));
+                if self.locks.observe(now, &lock, on, &mut Through(cx)).is_err() {
+                    cx.trace("refused", &[]);
+                }
+            }
+            Command::HandOver(lock, wish, to) => {
+                self.locks.look_at_the_clock(now, &mut Through(cx));
+                self.locks.hand_over(now, &lock, (wish, to), &mut Through(cx));
+            }
+            Command::AskFor(lock, to) => {
+                self.locks.look_at_the_clock(now, &mut Through(cx));
+                if !self.locks.ask_for(now, &lock, to, &mut Through(cx)) {
+                    cx.trace("refused", &[]);
+                }
+            }
+            Command::Group(command) => {
+                self.groups.command(now, command, &mut Through(cx))?;
+                self.turn_later(cx);
+            }
         }
         Ok(())
     }
@@ -305,6 +387,11 @@ impl Protocol for Service {
                 let now = cx.now();
                 self.locks.receive(now, from, frame, &mut Through(cx));
                 self.wake(cx);
+            }
+            Msg::Group(frame) => {
+                let now = cx.now();
+                self.groups.receive(now, from, frame, &mut Through(cx));
+                self.turn_later(cx);
             }
         }
     }
@@ -322,6 +409,12 @@ impl Protocol for Service {
                 self.wakes = None;
                 self.locks.tick(now, &mut Through(cx));
                 self.wake(cx);
+            }
+            Timer::Groups => {
+                let now = cx.now();
+                self.turning = false;
+                self.groups.turn(now, &mut Through(cx));
+                self.turn_later(cx);
             }
         }
     }

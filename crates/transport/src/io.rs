@@ -83,6 +83,13 @@ impl Io<'_> {
         self.core.disconnect(name);
     }
 
+    /// Cuts the link to a member, or heals it: a fault, for tests and demonstrations. While it is cut nothing
+    /// is passed on in either direction, as if the network were; `down` follows, and `lost` only if the
+    /// session does not survive it.
+    pub fn cut(&mut self, name: &Name, cut: bool) {
+        self.core.cut(name, cut);
+    }
+
     /// Ends the session with a peer, and says why to the other side. `down` and `lost` follow in the same
     /// turn. If the peer is to be connected to, that is tried again.
     pub fn close(&mut self, peer: Peer, why: &str) {

@@ -19,7 +19,7 @@ use rustls::{
 };
 
 pub use crate::subject::{Role, Subject};
-pub use validity::{days_left, expires};
+pub use validity::{days_left, ends, expires};
 
 /// Where the certificates of a process are.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -144,7 +144,7 @@ impl<'a> Segment<'a> {
             }
             Self::Keepalive => out.push(KEEPALIVE),
             Self::Bye(text) => {
-                let text = &text[..text.floor_char_boundary(REASON_MAX)];
+                let text = head(text, REASON_MAX);
                 out.push(BYE);
                 put(text.len() as u64, out);
                 out.extend_from_slice(text.as_bytes());
@@ -188,6 +188,13 @@ impl FrameHeader {
     pub(crate) fn encode(self) -> ([u8; number::LEN_MAX], usize) {
         number::encode((self.len as u64) << 1 | u64::from(self.founding))
     }
+}
+
+/// The beginning of a text, so many bytes of it at most, and no letter cut in two.
+fn head(text: &str, most: usize) -> &str {
+    let fits = |end: &usize| text.is_char_boundary(*end);
+    let end = (0..=most.min(text.len())).rev().find(fits);
+    &text[..end.unwrap_or(0)]
 }
 
 /// A length that is at most `max`; none if it is not all there yet.

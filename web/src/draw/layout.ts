@@ -20,7 +20,8 @@ export function places(story: Story): Point[] {
 
 function circle(count: number): Point[] {
   return Array.from({ length: count }, (_, i) => {
-    const angle = -Math.PI / 2 + (2 * Math.PI * i) / count;
+    // Two stand side by side: pictures are wide.
+    const angle = (count === 2 ? -Math.PI : -Math.PI / 2) + (2 * Math.PI * i) / count;
     return [0.5 + 0.5 * Math.cos(angle), 0.5 + 0.5 * Math.sin(angle)];
   });
 }

@@ -465,7 +465,7 @@ export class TopologyView {
       pen.textAlign = "center";
       pen.textBaseline = "middle";
       pen.fillStyle = down
-        ? colours.faint
+        ? colours.soft
         : phase === Phase.Inside
           ? colours.panel
           : phase === Phase.Leading
@@ -474,7 +474,15 @@ export class TopologyView {
       pen.fillText(String(node + 1), x, y + 0.5);
       pen.textAlign = "start";
     }
-    if (down) cross(pen, x, y, r * 0.75, colours.bad, Math.max(1.5, r / 9));
+    // Large enough, the cross stands beside the number.
+    if (down && r > 12) {
+      const [cx, cy, size] = [x + r * 0.8, y - r * 0.8, Math.max(6, r * 0.4)];
+      pen.beginPath();
+      pen.arc(cx, cy, size, 0, 2 * Math.PI);
+      pen.fillStyle = colours.bad;
+      pen.fill();
+      cross(pen, cx, cy, size * 0.4, colours.panel, 2);
+    } else if (down) cross(pen, x, y, r * 0.75, colours.bad, 1.5);
     if (paused) {
       pen.fillStyle = colours.ink;
       pen.fillRect(x + r * 0.55, y - r * 1.05, 3, 10);
@@ -552,6 +560,13 @@ export class TopologyView {
         `<circle cx="${number(x)}" cy="${number(y)}" r="${number(this.radius)}" fill="${fill}" stroke="${edge}" stroke-width="2"${doing.down ? ' stroke-dasharray="3 3"' : ""}/>` +
           `<text x="${number(x)}" y="${number(y + 5)}" font-size="14" font-weight="600" text-anchor="middle" fill="${ink}">${node + 1}</text>`,
       );
+      if (doing.down) {
+        const [cx, cy] = [x + this.radius * 0.8, y - this.radius * 0.8];
+        parts.push(
+          `<circle cx="${number(cx)}" cy="${number(cy)}" r="8" fill="${colours.bad}"/>` +
+            `<path d="M${number(cx - 3)} ${number(cy - 3)}l6 6m0 -6l-6 6" stroke="${colours.panel}" stroke-width="2"/>`,
+        );
+      }
     });
     return (
       `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}" font-family="${escape(FONT)}">` +

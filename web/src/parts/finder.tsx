@@ -29,7 +29,7 @@ function everything(): Found[] {
   for (const lecture of lectures) {
     found.push({ name: lecture.title, more: "", group: t.learn.lectures, link: `#/learn/${lecture.id}` });
   }
-  for (const view of ["run", "check", "play", "compare", "quorums", "learn", "traces"] as const) {
+  for (const view of ["run", "check", "play", "compare", "quorums", "learn", "traces", "live"] as const) {
     found.push({ name: t.nav[view], more: "", group: t.nav.menu, link: `#/${view}` });
   }
   return found;

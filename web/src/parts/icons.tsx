@@ -9,6 +9,12 @@ const PATHS: Record<string, JSX.Element> = {
   back: <path d="M15 4.5v11L8 10zM4.5 4.5h2v11h-2z" fill="currentColor" />,
   first: <path d="M15.5 4.5v11L10 10zM10 4.5v11L4.5 10z" fill="currentColor" />,
   last: <path d="M4.5 4.5v11L10 10zM10 4.5v11l5.5-5.5z" fill="currentColor" />,
+  live: (
+    <>
+      <circle cx="10" cy="10" r="2" fill="currentColor" stroke="none" />
+      <path d="M6.2 6.2a5.4 5.4 0 0 0 0 7.6M13.8 6.2a5.4 5.4 0 0 1 0 7.6M3.7 3.7a8.9 8.9 0 0 0 0 12.6M16.3 3.7a8.9 8.9 0 0 1 0 12.6" />
+    </>
+  ),
   cross: <path d="M5 5l10 10M15 5L5 15" />,
   bolt: <path d="M11 2.5L4.5 11.5H10l-1 6 6.5-9H10z" fill="currentColor" stroke="none" />,
   up: <path d="M10 16V4.5M5 9l5-4.5L15 9" />,

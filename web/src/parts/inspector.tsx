@@ -348,7 +348,9 @@ function StateRows({ state, names }: { state: string; names: Map<string, string>
       {shown.map((row) => (
         <div key={row.path}>
           <dt title={row.path}>{row.name}</dt>
-          <dd>{row.text}</dd>
+          <dd class="value" title={row.text.length > 160 ? row.text : undefined}>
+            {row.text}
+          </dd>
           {row.paper && <dd class="paper">{inline(row.paper)}</dd>}
         </div>
       ))}

@@ -174,7 +174,7 @@ function Topology(props: StageProps) {
 }
 
 /** Beside something, where there is room for it. */
-function Bubble(props: { at: [number, number]; holder: HTMLElement | null; children: ComponentChildren }) {
+export function Bubble(props: { at: [number, number]; holder: HTMLElement | null; children: ComponentChildren }) {
   const [x, y] = props.at;
   const width = props.holder?.clientWidth ?? 400;
   const height = props.holder?.clientHeight ?? 300;

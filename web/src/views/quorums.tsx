@@ -365,7 +365,7 @@ function QuorumPicture(props: {
               key={node}
               class={`quorum-node${inQuorum ? " in" : ""}${isDead ? " dead" : ""}${props.picked === node ? " picked" : ""}`}
               role="button"
-              tabIndex={0}
+              tabindex={0}
               aria-pressed={isDead}
               aria-label={t.quorums.kill(node)}
               transform={`translate(${x} ${y})`}

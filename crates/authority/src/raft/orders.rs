@@ -103,7 +103,12 @@ impl Orders {
 
     /// Those that waited for too long.
     pub(super) fn expired(&mut self, now: u64) -> Vec<u64> {
-        let expired = self.mine.extract_if(.., |_, mine| mine.deadline <= now);
-        expired.map(|(_, mine)| mine.ticket).collect()
+        let mut tickets = Vec::new();
+        self.mine.retain(|_, mine| {
+            let expired = mine.deadline <= now;
+            tickets.extend(expired.then_some(mine.ticket));
+            !expired
+        });
+        tickets
     }
 }

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 use std::{fmt, io};
 
 use ::redb::backends::FileBackend;
@@ -21,6 +22,7 @@ use super::disk::{Disk, DiskError, Hard, Point, Stored, Write};
 use super::poison;
 use super::state::Applied;
 use super::wire::{Entry, decode, encode};
+use crate::Histogram;
 use continuity::{Birth, Continuity};
 use watched::Watched;
 
@@ -41,6 +43,8 @@ pub struct Redb {
     continuity: Option<Continuity>,
     /// How often something was made durable in it.
     count: AtomicU64,
+    /// How long that took.
+    syncs: Arc<Histogram>,
 }
 
 /// Why a directory cannot be started from.
@@ -144,6 +148,12 @@ impl Redb {
         &self.directory
     }
 
+    /// How long it takes to make something durable.
+    #[must_use]
+    pub fn syncs(&self) -> Arc<Histogram> {
+        Arc::clone(&self.syncs)
+    }
+
     fn at(directory: &Path) -> Result<Self, OpenError> {
         let disk = |error: io::Error| OpenError::Disk(error.to_string());
         if let Some(why) = poison::reason(directory).map_err(disk)? {
@@ -164,7 +174,8 @@ impl Redb {
         let base = Builder::new().set_cache_size(4 << 20).create_with_backend(backend);
         let base = base.map_err(|error| OpenError::Disk(error.to_string()))?;
         let directory = directory.to_owned();
-        let found = Self { directory, base, failed, continuity: None, count: AtomicU64::new(0) };
+        let (count, syncs) = (AtomicU64::new(0), Arc::default());
+        let found = Self { directory, base, failed, continuity: None, count, syncs };
         found.count.store(found.get("count")?.unwrap_or(0), Ordering::SeqCst);
         Ok(found)
     }
@@ -269,7 +280,11 @@ impl Disk for Redb {
     }
 
     fn write(&mut self, write: &Write<'_>) -> Result<(), DiskError> {
+        let begun = Instant::now();
         let done = self.commit(write, &[]);
+        if write.sync {
+            self.syncs.count(begun.elapsed());
+        }
         self.judged(done)
     }
 }

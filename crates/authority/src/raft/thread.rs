@@ -16,7 +16,7 @@ use super::poison;
 use super::redb::Redb;
 use super::voter::{ChangeError, Options, Out, Standing, Stopped, Voter};
 use super::wire::{Conf, Members, Word};
-use crate::{Authority, Unknown};
+use crate::{Authority, Histogram, Unknown};
 
 /// How much may wait for the thread. Words that find it full are lost, as on a bad link; orders and
 /// reads are unknown.
@@ -59,6 +59,7 @@ pub struct Raft {
     commands: SyncSender<Command>,
     committed: watch::Receiver<Committed>,
     status: watch::Receiver<Status>,
+    syncs: Arc<Histogram>,
     thread: JoinHandle<()>,
 }
 
@@ -76,6 +77,7 @@ impl Raft {
     ) -> Result<Self, Stopped> {
         let (commands, inbox) = sync_channel(WAITING);
         let (begun, begins) = sync_channel(1);
+        let syncs = disk.syncs();
         let work = move || {
             // From here on: raft may find in its first look at the disk that it cannot be.
             poison::watch(disk.directory());
@@ -101,7 +103,7 @@ impl Raft {
         let thread = thread.map_err(|error: io::Error| Stopped::Corrupt(error.to_string()))?;
         let begun = begins.recv().unwrap_or_else(|_| Err(Stopped::Corrupt(PANICKED.to_owned())));
         let (id, committed, status) = begun?;
-        Ok(Self { id, commands, committed, status, thread })
+        Ok(Self { id, commands, committed, status, syncs, thread })
     }
 
     /// Its id.
@@ -158,6 +160,12 @@ impl Raft {
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Status> {
         self.status.clone()
+    }
+
+    /// How long its disk takes to make something durable.
+    #[must_use]
+    pub const fn syncs(&self) -> &Arc<Histogram> {
+        &self.syncs
     }
 
     /// Ends the voter, and returns when its disk is closed.

@@ -241,8 +241,12 @@ impl<D: Disk> Voter<D> {
             self.draws += 1;
         }
         // One that got lost would keep its receiver waiting for ever.
-        let due = |_: &u64, sent: &mut u64| *sent + self.options.election as u64 <= self.now;
-        let lost: Vec<_> = self.snapshots.extract_if(.., due).map(|(peer, _)| peer).collect();
+        let mut lost = Vec::new();
+        self.snapshots.retain(|peer, sent| {
+            let due = *sent + self.options.election as u64 <= self.now;
+            lost.extend(due.then_some(*peer));
+            !due
+        });
         for peer in lost {
             self.node.report_snapshot(peer, SnapshotStatus::Failure);
         }

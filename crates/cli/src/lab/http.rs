@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::assets::Asset;
+use quorate_site::{Asset, POLICY};
 
 /// The longest head of a request that is read.
 const HEAD_BYTES_MAX: usize = 8 << 10;
@@ -15,12 +15,6 @@ const HEAD_BYTES_MAX: usize = 8 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The most clients that are answered at a time; others are turned away.
 const CLIENTS_MAX: usize = 64;
-
-/// What a page may do: run its own scripts and engines, and ask nobody else for anything.
-const POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; \
-                      style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
-                      worker-src 'self'; connect-src 'self'; object-src 'none'; \
-                      base-uri 'none'; frame-ancestors 'none'";
 
 /// Answers clients until the listener fails.
 pub(super) fn serve(listener: &TcpListener) -> io::Result<()> {

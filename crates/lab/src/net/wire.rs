@@ -86,7 +86,9 @@ pub(super) fn write(out: &mut impl Write, node: NodeId, life: Life, word: &Word)
     let text = word.to_string();
     let mut rest = text.as_str();
     loop {
-        let piece = &rest[..rest.floor_char_boundary(PIECE)];
+        let most = PIECE.min(rest.len());
+        let end = (0..=most).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
+        let piece = &rest[..end];
         rest = &rest[piece.len()..];
         let mark = if rest.is_empty() { '.' } else { '+' };
         out.write_all(format!("{node} {} {mark}{piece}\n", life.0).as_bytes())?;

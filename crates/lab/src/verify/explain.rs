@@ -5,7 +5,7 @@ use quorate_algorithms::nearest;
 use crate::BadInput;
 
 /// The page that defines all properties.
-const PAGE: &str = include_str!("../../../../docs/guide/properties.md");
+const PAGE: &str = include_str!("../../properties.md");
 
 /// A section of the page: a property of a family, and everything that is said of it.
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {

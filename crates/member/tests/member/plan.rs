@@ -47,6 +47,7 @@ impl Plan {
             security: Security::Plain { anywhere: false },
             engine: Engine::Embedded,
             history: None,
+            trace: None,
         }
     }
 

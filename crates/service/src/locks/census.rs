@@ -65,6 +65,13 @@ impl LockSpace {
         }
     }
 
+    /// How many guards the users here have, and how many wishes of theirs wait.
+    #[must_use]
+    pub fn own_users(&self) -> (usize, usize) {
+        let held = self.slots.values().map(|slot| slot.holders().count()).sum();
+        (held, self.slots.values().map(|slot| slot.waiters().count()).sum())
+    }
+
     /// What the users here hold and wait for.
     fn reports(&self, now: Time) -> Vec<Report> {
         let Some(gate) = &self.gate else { return Vec::new() };

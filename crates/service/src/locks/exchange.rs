@@ -113,6 +113,8 @@ impl LockSpace {
         let Some(gate) = &mut self.gate else { return };
         gate.open = true;
         self.next_sweep = now + self.limits.sweep;
+        self.mark_observed();
+        let Some(gate) = &self.gate else { return };
         out.trace("open", &[("epoch", gate.epoch.0), ("held", self.table.len() as u64)]);
         let gate = gate.clone();
         let disputed: Vec<LockId> =
@@ -132,6 +134,7 @@ impl LockSpace {
             self.begin(now, &lock, Some(0), out);
         }
         self.pump_waiting(now, out);
+        self.begin_observed(now, out);
         self.ask_again(now, out);
     }
 

@@ -4,8 +4,8 @@ use quorate_algorithms::mutex::any;
 use quorate_core::NodeId;
 
 use super::plain::{Ground, Plain};
-use super::rights::{Holder, Rights, Terms};
-use super::words::{Fence, Inner, Mode, Patience};
+use super::rights::{Holder, Rights, Terms, Told};
+use super::words::{Fence, Inner, Mode, Patience, Value};
 use crate::register::Epoch;
 
 /// What decides among the members who holds a lock.
@@ -176,6 +176,52 @@ impl Instance {
                 plain.settle(&mut |to, counter, msg| post(to, Inner::Plain { counter, msg }));
             }
             Self::Rights(rights) => rights.settle(&mut |to, msg| post(to, Inner::Rights(msg))),
+        }
+    }
+
+    // Who leads, where the home orders by priority
+
+    /// Does the home order by priority?
+    pub(super) const fn is_ordered(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Rights(rights) => rights.is_ordered(),
+        }
+    }
+
+    /// Who was let in last says what is to be known of it.
+    pub(super) fn lead(&mut self, lead: (Fence, i32, Value), post: Post<'_>) {
+        if let Self::Rights(rights) = self {
+            rights.lead(lead, &mut |to, msg| post(to, Inner::Rights(msg)));
+        }
+    }
+
+    /// Whoever is inside will leave: the next one is to be this, if it asks.
+    pub(super) fn prefer(&mut self, node: NodeId, post: Post<'_>) {
+        if let Self::Rights(rights) = self {
+            rights.prefer(node, &mut |to, msg| post(to, Inner::Rights(msg)));
+        }
+    }
+
+    /// Has whoever is inside, anywhere, be asked to leave; for this one, if one is named.
+    pub(super) fn ask_for(&mut self, node: Option<NodeId>, post: Post<'_>) {
+        if let Self::Rights(rights) = self {
+            rights.ask_for(node, &mut |to, msg| post(to, Inner::Rights(msg)));
+        }
+    }
+
+    /// A user here wants to know who is inside, anywhere, or none does any more.
+    pub(super) fn watch(&mut self, on: bool, post: Post<'_>) {
+        if let Self::Rights(rights) = self {
+            rights.watch(on, &mut |to, msg| post(to, Inner::Rights(msg)));
+        }
+    }
+
+    /// What the home has told, the first one first.
+    pub(super) fn take_told(&mut self) -> Option<Told> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Rights(rights) => rights.take_told(),
         }
     }
 

@@ -25,6 +25,18 @@
 //! | REFUSE(number) | it was taken out; or cannot be granted now, and is not to wait | it is over |
 //! | PROBE | somebody would have it at once or not at all, to whoever has rights | who does not use its right gives it back |
 //! | BUSY | it is used, or wanted | the home refuses |
+//! | RANK(number, priority) | somebody better or worse is the first who waits here | it gets another place in the queue |
+//! | LEADS(term, priority, value) | the right is used from now on, to the home | all who observe are told |
+//! | PREFER(node) | the holder is about to give it up, for this one | that one is next, if it asks |
+//! | WANTED(node or none) | somebody asks for it to be given up | as PREFER, and the holder is asked |
+//! | YIELD(priority) | somebody better waits, to the leader | its user is told |
+//! | WATCH(on or off) | somebody here observes who holds it, to the home | it is told now, and of every change |
+//! | LED(node, term, value), UNLED(term) | it has changed who leads, to all who observe | their users are told |
+//!
+//! # Order by priority
+//! Where the queue is ordered by priority, the exclusive right is not kept: who does not use it gives it
+//! back to the home, with the request of the next one here already in the queue. So the home, and nobody
+//! else, says who is next, and the best of all gets it.
 //!
 //! # Safety
 //! There is one token; it is at the home, under way or with one process, and there are rights to share
@@ -39,9 +51,11 @@
 //! # Assumptions
 //! Links keep the order and lose nothing, which is so within a view.
 
+mod board;
 mod desk;
 mod words;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
@@ -50,7 +64,7 @@ use quorate_core::NodeId;
 use desk::Desk;
 pub use words::Msg;
 
-use super::words::{Fence, Mode, Patience};
+use super::words::{Fence, Mode, Patience, Value};
 use crate::register::Epoch;
 
 /// The home is the first member of an instance.
@@ -87,6 +101,14 @@ pub(super) struct Rights {
     /// Whether a request that is not answered was withdrawn.
     withdrawn: BTreeSet<u64>,
     numbers: u64,
+    /// Is the queue ordered by priority? Then the exclusive right is not kept.
+    ordered: bool,
+    /// The priority that was asked with last.
+    priority: i32,
+    /// Does a user here observe who holds it?
+    watching: bool,
+    /// What the home has told, and its users here have not been. Invariant: empty between steps.
+    told: VecDeque<Told>,
     /// Who gets the token from here, once that is known; inside, the home if none.
     next: Option<Option<NodeId>>,
     /// The number of a request that was refused, and is not to be put again.
@@ -94,9 +116,20 @@ pub(super) struct Rights {
     /// The largest counter that is known here.
     counter: u64,
     /// Invariant: only the home has one.
-    desk: Option<Desk>,
+    desk: Option<Box<Desk>>,
     /// What the home says to itself. Invariant: empty between steps.
     own: VecDeque<Msg>,
+}
+
+/// What the home tells users of a process.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Told {
+    /// Whoever holds it here is asked to give it up, for somebody with this priority if that is why.
+    Yield(Option<i32>),
+    /// This one holds it.
+    Led(NodeId, Fence, Value),
+    /// Nobody does, and all grants up to this one are over.
+    Unled(Fence),
 }
 
 /// What a process may do.
@@ -148,10 +181,14 @@ impl Rights {
             asked: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
             numbers: 0,
+            ordered: terms.ordered,
+            priority: 0,
+            watching: false,
+            told: VecDeque::new(),
             next: None,
             refused: None,
             counter: floor,
-            desk: (me == HOME).then(|| Desk::boot(terms, (epoch, floor), holders)),
+            desk: (me == HOME).then(|| Box::new(Desk::boot(terms, (epoch, floor), holders))),
             own: VecDeque::new(),
         }
     }
@@ -163,7 +200,8 @@ impl Rights {
 
     /// Does it neither use nor ask for anything?
     pub(super) fn is_idle(&self) -> bool {
-        self.users == 0 && self.asked.is_empty()
+        let watched = self.watching || self.desk.as_ref().is_some_and(|desk| desk.is_watched());
+        self.users == 0 && self.asked.is_empty() && !watched
     }
 
     /// Is anybody inside?
@@ -212,13 +250,17 @@ impl Rights {
         self.users = self.users.saturating_sub(1);
         if let Right::Places(_) = self.right {
             self.say(HOME, Msg::Free(place), post);
+        } else if self.ordered {
+            self.settle(post);
         }
         self.talk_to_self(post);
     }
 
-    /// Is the exclusive right here, with nobody inside and nobody to whom it is to be given?
+    /// Is the exclusive right here, with nobody inside and nobody to whom it is to be given? It never rests
+    /// where the home orders by priority: who leads there is said each time.
     pub(super) const fn rests(&self) -> bool {
-        let free = self.users == 0 && self.next.is_none() && self.refused.is_none();
+        let free =
+            !self.ordered && self.users == 0 && self.next.is_none() && self.refused.is_none();
         free && matches!(self.right, Right::Exclusive { .. })
     }
 
@@ -226,6 +268,7 @@ impl Rights {
     /// then nothing is changed.
     pub(super) const fn leave_to_rest(&mut self) -> bool {
         let rests = self.users == 1
+            && !self.ordered
             && self.next.is_none()
             && self.refused.is_none()
             && matches!(self.right, Right::Exclusive { .. });
@@ -233,6 +276,41 @@ impl Rights {
             self.users = 0;
         }
         rests
+    }
+
+    /// Is the queue ordered by priority?
+    pub(super) const fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
+    /// Who was let in last says what is to be known of it.
+    pub(super) fn lead(&mut self, (term, priority, value): (Fence, i32, Value), post: Post<'_>) {
+        self.say(HOME, Msg::Leads { term, priority, value }, post);
+        self.talk_to_self(post);
+    }
+
+    /// Whoever is inside will leave: the next one is to be this, if it asks.
+    pub(super) fn prefer(&mut self, node: NodeId, post: Post<'_>) {
+        self.say(HOME, Msg::Prefer(node), post);
+        self.talk_to_self(post);
+    }
+
+    /// Has whoever is inside, anywhere, be asked to leave; for this one, if one is named.
+    pub(super) fn ask_for(&mut self, node: Option<NodeId>, post: Post<'_>) {
+        self.say(HOME, Msg::Wanted(node), post);
+        self.talk_to_self(post);
+    }
+
+    /// A user here wants to know who is inside, anywhere, or none does any more.
+    pub(super) fn watch(&mut self, on: bool, post: Post<'_>) {
+        self.watching = on;
+        self.say(HOME, Msg::Watch(on), post);
+        self.talk_to_self(post);
+    }
+
+    /// What the home has told, the first one first.
+    pub(super) fn take_told(&mut self) -> Option<Told> {
+        self.told.pop_front()
     }
 
     /// Asks for what so many who wait need, if it has not.
@@ -245,11 +323,16 @@ impl Rights {
         let open = self.asked.len() - self.withdrawn.len();
         let count = match &self.right {
             // What is here is enough when those who are inside have left.
-            Right::Exclusive { .. } => 0,
+            Right::Exclusive { .. } if !self.ordered => 0,
             Right::Places(free) => waiting.saturating_sub(open + free.len()),
             _ if self.asked.is_empty() => 1,
             _ => 0,
         };
+        if count == 0 && open > 0 && self.ordered && priority != self.priority {
+            let number = self.numbers;
+            self.say(HOME, Msg::Rank { number, priority }, post);
+        }
+        self.priority = priority;
         for _ in 0..count {
             self.numbers += 1;
             let number = self.numbers;
@@ -288,7 +371,7 @@ impl Rights {
     pub(super) fn settle(&mut self, post: Post<'_>) {
         match &mut self.right {
             Right::Exclusive { turn, shared } if self.users == 0 => {
-                let Some(next) = self.next.take() else { return };
+                let Some(next) = self.next.take().or(self.ordered.then_some(None)) else { return };
                 let (turn, counter, shared) = (*turn, self.counter, *shared);
                 self.right = Right::None;
                 let after = turn.saturating_add(1);
@@ -366,7 +449,17 @@ impl Rights {
                 self.answered(number);
             }
             Msg::Probe if from == HOME => self.be_probed(post),
+            Msg::Yield(better) if from == HOME => {
+                if self.users > 0 {
+                    self.told.push_back(Told::Yield(better));
+                }
+            }
+            Msg::Led { leader, term, value } if from == HOME => {
+                self.told.push_back(Told::Led(leader, term, value));
+            }
+            Msg::Unled(after) if from == HOME => self.told.push_back(Told::Unled(after)),
             Msg::Next(_) | Msg::Grant { .. } | Msg::Recall | Msg::Refuse(_) | Msg::Probe => {}
+            Msg::Yield(_) | Msg::Led { .. } | Msg::Unled(_) => {}
             to_desk => {
                 let Some(desk) = &mut self.desk else { return };
                 let mut sent = Vec::new();
@@ -413,6 +506,7 @@ impl Rights {
 
     pub(super) fn assert_invariants(&self) {
         assert!(self.own.is_empty(), "the home has heard itself");
+        assert!(self.told.is_empty(), "users were told");
         assert!(self.withdrawn.is_subset(&self.asked), "what is withdrawn was asked for");
         if !matches!(self.right, Right::Places(_)) {
             assert!(self.asked.len() <= 1, "one request at a time");

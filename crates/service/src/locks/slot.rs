@@ -15,7 +15,7 @@ use super::instance::{Instance, Method, Place, Post};
 use super::rights::Holder;
 use super::words::{
     Body, Event, Fence, Held, Inner, LockId, Loss, Mode, Owner, Patience, Refused, Report, Text,
-    Wish, WishId,
+    Value, Wish, WishId,
 };
 use crate::lease::since;
 use crate::register::Epoch;
@@ -39,6 +39,8 @@ pub struct Slot {
     touched: bool,
     /// How many were served in a row.
     burst: u32,
+    /// Somebody here wants to know who holds it.
+    watched: bool,
 }
 
 /// A wish that waits.
@@ -62,8 +64,13 @@ struct Guard {
     fence: Fence,
     /// When it was granted.
     since: Time,
+    priority: i32,
+    value: Value,
     /// It was taken by force, and is over then at the latest.
     forced: Option<Time>,
+    /// Its user has given it up for the process with this life, and it is given back when that can be
+    /// said to the home.
+    handed: Option<Life>,
 }
 
 /// The instance at this member, in one view and one generation.
@@ -118,6 +125,7 @@ impl Slot {
             frozen: false,
             touched: false,
             burst: 0,
+            watched: false,
         }
     }
 
@@ -134,6 +142,11 @@ impl Slot {
     /// Does anybody here wait for it?
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// Does anybody here wait for it, or for word of it?
+    pub(super) fn is_wanted(&self) -> bool {
+        self.watched || self.has_waiting()
     }
 
     /// The oldest wish that waits here.
@@ -156,14 +169,47 @@ impl Slot {
         !self.guards.is_empty()
     }
 
-    /// Does nobody here wait for it or hold it?
+    /// Does nobody here wait for it, hold it or observe it?
     pub(super) fn is_unused(&self) -> bool {
-        self.waiting.is_empty() && self.guards.is_empty()
+        self.waiting.is_empty() && self.guards.is_empty() && !self.watched
     }
 
     /// Does anybody here use it, or is something of it under way among the members?
     pub(super) fn is_needed(&self) -> bool {
         self.runs() || self.frozen || !self.is_unused()
+    }
+
+    /// Which lock it is.
+    pub(super) const fn lock(&self) -> &LockId {
+        &self.lock
+    }
+
+    /// The rank of the member that keeps its generations, if its instance runs.
+    pub(super) fn home(&self) -> Option<usize> {
+        self.run.as_ref().map(|run| run.home)
+    }
+
+    /// Does somebody here want to know who holds it?
+    pub(super) const fn is_watched(&self) -> bool {
+        self.watched
+    }
+
+    /// Does somebody, from now on? Did somebody before?
+    pub(super) const fn set_watched(&mut self, watched: bool) -> bool {
+        core::mem::replace(&mut self.watched, watched)
+    }
+
+    /// What is to be known of who holds it here.
+    pub(super) fn lead(&self) -> Option<(Fence, i32, Value)> {
+        let (run, guard) = (self.run.as_ref()?, self.guards.first()?);
+        run.instance.is_ordered().then(|| (guard.fence, guard.priority, guard.value.clone()))
+    }
+
+    /// A guard will be given back, for the process with this life, when the next view has begun; or not
+    /// any more. Is there such a guard?
+    pub(super) fn set_handed(&mut self, id: WishId, to: Option<Life>) -> bool {
+        let guard = self.guards.iter_mut().find(|guard| guard.id == id);
+        guard.map(|guard| guard.handed = to).is_some()
     }
 
     /// What is held here.
@@ -248,6 +294,13 @@ impl Slot {
                 None => self.drive(port, |instance, post| instance.leave(holder.place, post)),
             }
         }
+        self.say_who_leads(port);
+        if self.watched {
+            self.drive(port, |instance, post| instance.watch(true, post));
+        }
+        if let Some((id, to)) = self.guards.iter().find_map(|it| Some((it.id, it.handed?))) {
+            self.hand_over(port, id, to);
+        }
         self.pump(port);
     }
 
@@ -284,6 +337,9 @@ impl Slot {
     /// The home says that it is used after all.
     pub(super) fn reopen(&mut self, port: &mut Port<'_>) {
         self.frozen = false;
+        if self.watched {
+            self.watch(port, true);
+        }
         self.pump(port);
     }
 
@@ -309,7 +365,9 @@ impl Slot {
     /// Somebody here does not want it any more, or gives it back. What is not there any more is no
     /// fault: a guard may be lost before its user knows.
     pub(super) fn release(&mut self, port: &mut Port<'_>, id: WishId) {
-        if let Some(at) = self.guards.iter().position(|guard| guard.id == id) {
+        // One that was handed over is given back when that can be said.
+        let mine = |guard: &Guard| guard.id == id && guard.handed.is_none();
+        if let Some(at) = self.guards.iter().position(mine) {
             self.drop_guard(port, at);
         } else if self.take_back(port, id) {
         } else if flaw!(LateReleaseHonoured) && !self.guards.is_empty() {
@@ -336,8 +394,21 @@ impl Slot {
         let (place, fence) = instance.enter(Mode::Exclusive);
         (self.touched, self.burst) = (true, 1);
         let (owner, mode) = (Owner { session, text: text.clone() }, Mode::Exclusive);
-        let since = now;
-        self.guards.push(Guard { id, owner, stamp, mode, place, fence, since, forced: None });
+        let (since, priority, value) = (now, 0, Value::default());
+        let (forced, handed) = (None, None);
+        self.guards.push(Guard {
+            id,
+            owner,
+            stamp,
+            mode,
+            place,
+            fence,
+            since,
+            priority,
+            value,
+            forced,
+            handed,
+        });
         Some(fence)
     }
 
@@ -384,8 +455,8 @@ impl Slot {
     /// All that is held here is lost. Its time is over, or will be before this process acts again.
     pub(super) fn lose(&mut self, port: &mut Port<'_>, why: Loss) {
         while !self.guards.is_empty() {
-            let Guard { id: wish, forced, .. } = self.drop_guard(port, 0);
-            if forced.is_none() {
+            let Guard { id: wish, forced, handed, .. } = self.drop_guard(port, 0);
+            if forced.is_none() && handed.is_none() {
                 port.tell(Event::Lost { lock: self.lock.clone(), wish, why });
             }
         }
@@ -394,10 +465,15 @@ impl Slot {
 
     /// Asks whoever holds it here to give it back. Does anybody?
     pub(super) fn ask_back(&mut self, port: &mut Port<'_>) -> bool {
-        for guard in self.guards.iter().filter(|guard| guard.forced.is_none()) {
-            port.tell(Event::Yield { lock: self.lock.clone(), wish: guard.id });
-        }
+        self.ask_to_yield(port, None);
         self.is_held()
+    }
+
+    pub(super) fn ask_to_yield(&self, port: &mut Port<'_>, better: Option<i32>) {
+        let in_use = |guard: &&Guard| guard.forced.is_none() && guard.handed.is_none();
+        for guard in self.guards.iter().filter(in_use) {
+            port.tell(Event::Yield { lock: self.lock.clone(), wish: guard.id, better });
+        }
     }
 
     /// Takes it from whoever holds it here. Its user was told until when it may go on: the lock is free
@@ -405,7 +481,8 @@ impl Slot {
     pub(super) fn force_back(&mut self, port: &mut Port<'_>) -> bool {
         let held = self.is_held();
         let until = port.gate.until.unwrap_or(port.now);
-        for guard in self.guards.iter_mut().filter(|guard| guard.forced.is_none()) {
+        let in_use = |guard: &&mut Guard| guard.forced.is_none() && guard.handed.is_none();
+        for guard in self.guards.iter_mut().filter(in_use) {
             guard.forced = Some(until);
             let (lock, wish, why) = (self.lock.clone(), guard.id, Loss::Revoked);
             port.tell(Event::Lost { lock, wish, why });
@@ -501,16 +578,30 @@ impl Slot {
     fn grant(&mut self, port: &mut Port<'_>) {
         let (Some(run), Some(until)) = (&mut self.run, port.gate.until) else { return };
         let Some(Waiting { wish, stamp, .. }) = self.waiting.pop_front() else { return };
-        let Wish { id, mode, owner, .. } = wish;
+        let Wish { id, mode, owner, priority, value, .. } = wish;
         let (place, fence) = run.instance.enter(mode);
         let since = port.now;
-        self.guards.push(Guard { id, owner, stamp, mode, place, fence, since, forced: None });
+        let (forced, handed) = (None, None);
+        self.guards.push(Guard {
+            id,
+            owner,
+            stamp,
+            mode,
+            place,
+            fence,
+            priority,
+            value,
+            since,
+            forced,
+            handed,
+        });
         let lock = self.lock.clone();
         port.tell(Event::Granted { lock, wish: id, mode, place, fence, until });
+        self.say_who_leads(port);
     }
 
     /// Has the instance do something, and sends what it says.
-    fn drive(&mut self, port: &mut Port<'_>, act: impl FnOnce(&mut Instance, Post<'_>)) {
+    pub(super) fn drive(&mut self, port: &mut Port<'_>, act: impl FnOnce(&mut Instance, Post<'_>)) {
         let Self { lock, run: Some(run), .. } = self else { return };
         let Run { instance, home, generation, backlog, asked, .. } = run;
         let mut say = |to: NodeId, msg: Inner| {
@@ -527,6 +618,9 @@ impl Slot {
             *asked = true;
             port.send(*home, Body::Open { lock: lock.clone(), begin: true });
         }
+        while let Some(told) = self.run.as_mut().and_then(|run| run.instance.take_told()) {
+            self.pass_on(port, told);
+        }
     }
 
     pub(super) fn assert_invariants(&self) {
@@ -541,7 +635,7 @@ impl Slot {
 }
 
 /// The place of a member among those of an instance: the home is the first one.
-const fn inside(rank: usize, home: usize) -> usize {
+pub(super) const fn inside(rank: usize, home: usize) -> usize {
     match rank {
         rank if rank == home => 0,
         rank if rank < home => rank + 1,
@@ -550,7 +644,7 @@ const fn inside(rank: usize, home: usize) -> usize {
 }
 
 /// The rank of the member at a place among those of an instance.
-const fn outside(place: usize, home: usize) -> usize {
+pub(super) const fn outside(place: usize, home: usize) -> usize {
     match place {
         0 => home,
         place if place <= home => place - 1,

@@ -31,6 +31,8 @@ pub struct Limits {
     pub waiters: usize,
     /// Bytes of a name, or of an owner's text.
     pub text: usize,
+    /// Bytes of what a candidate says of itself.
+    pub value: usize,
     /// Messages that came too early.
     pub early: usize,
     /// How often a home looks for what nobody uses, and everybody for circles among those who wait.
@@ -43,6 +45,7 @@ impl Default for Limits {
             names: 1 << 20,
             waiters: 1 << 16,
             text: 255,
+            value: 4096,
             early: 1 << 20,
             sweep: Span::units(10_000),
         }
@@ -114,6 +117,14 @@ impl Kind {
         Ok(Self { algorithm, permits, method, lock_delay })
     }
 
+    /// Roles: one holds each, and the best of those who wait is next.
+    #[must_use]
+    pub const fn of_roles() -> Self {
+        let terms = Terms { permits: None, ordered: true };
+        let method = Method::Rights(terms);
+        Self { algorithm: PRIORITY, permits: 1, method, lock_delay: Span::ZERO }
+    }
+
     const fn words(&self) -> (&'static str, u32, Span) {
         (self.algorithm, self.permits, self.lock_delay)
     }
@@ -128,7 +139,7 @@ impl Kind {
     }
 
     /// Do wishes with a larger priority go first?
-    const fn is_ordered(&self) -> bool {
+    pub(super) const fn is_ordered(&self) -> bool {
         matches!(self.method, Method::Rights(Terms { ordered: true, .. }))
     }
 }
@@ -202,6 +213,8 @@ pub struct LockSpace {
     pub(super) stamp: u64,
     /// When the home looks for what nobody uses, and everybody for circles.
     pub(super) next_sweep: Time,
+    /// Of which locks users here want to know who holds them, in whatever view.
+    pub(super) observed: BTreeSet<LockId>,
 }
 
 impl LockSpace {
@@ -228,6 +241,7 @@ impl LockSpace {
             censuses: 0,
             stamp: 0,
             next_sweep: Time::ZERO,
+            observed: BTreeSet::new(),
         }
     }
 
@@ -253,6 +267,7 @@ impl LockSpace {
     /// Locks of this namespace are like this. The first word on it counts.
     pub fn define(&mut self, now: Time, space: &str, kind: Kind, out: &mut dyn Outlet) {
         self.kinds.entry(space.into()).or_insert(kind);
+        self.watch_again(now, out);
         self.take_early(now, out);
     }
 
@@ -324,7 +339,10 @@ impl LockSpace {
         }
         let Some(kind) = self.kinds.get(&lock.space) else { return Err(Refused::NoSuchSpace) };
         let texts = [&lock.space, &lock.name, &wish.owner.text];
-        if texts.iter().any(|text| text.as_str().len() > self.limits.text) {
+        let value = wish.value.as_bytes().len();
+        if texts.iter().any(|text| text.as_str().len() > self.limits.text)
+            || value > self.limits.value
+        {
             return Err(Refused::TooLong);
         }
         if !kind.supports(wish.mode, wish.patience) {
@@ -362,6 +380,7 @@ impl LockSpace {
         if until.is_some_and(|until| now >= until) {
             self.set_until(None);
             self.lose(now, Loss::Expired, out);
+            self.know_nothing(out);
         }
     }
 
@@ -372,8 +391,14 @@ impl LockSpace {
         let (before, open) = (gate.until, gate.open);
         self.set_until(until);
         match (before, until) {
-            (Some(_), None) => self.lose(now, Loss::Expired, out),
-            (None, Some(_)) if open => self.pump_waiting(now, out),
+            (Some(_), None) => {
+                self.lose(now, Loss::Expired, out);
+                self.know_nothing(out);
+            }
+            (None, Some(_)) if open => {
+                self.pump_waiting(now, out);
+                self.watch_again(now, out);
+            }
             _ => {}
         }
     }
@@ -410,6 +435,7 @@ impl LockSpace {
         self.revoking.clear();
         self.mourning = None;
         self.gate = None;
+        self.know_nothing(out);
     }
 
     // Time
@@ -460,7 +486,7 @@ impl LockSpace {
     /// Begins the instance of a lock that somebody here waits for, if it has not begun.
     pub(super) fn begin_if_wanted(&mut self, now: Time, lock: &LockId, out: &mut dyn Outlet) {
         let open = self.gate.as_ref().is_some_and(|gate| gate.open);
-        let begins = |slot: &Slot| slot.has_waiting() && !slot.runs() && !slot.is_frozen();
+        let begins = |slot: &Slot| slot.is_wanted() && !slot.runs() && !slot.is_frozen();
         if open && self.slots.get(lock).is_some_and(begins) {
             self.begin(now, lock, None, out);
         }

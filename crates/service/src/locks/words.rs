@@ -54,6 +54,44 @@ impl<'de> serde::Deserialize<'de> for Text {
     }
 }
 
+/// What a candidate says of itself, such as where it is reached: bytes that nobody here looks into.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Value(Option<Arc<[u8]>>);
+
+impl Value {
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl From<&[u8]> for Value {
+    fn from(bytes: &[u8]) -> Self {
+        Self((!bytes.is_empty()).then(|| bytes.into()))
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.as_bytes().escape_ascii())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Value {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_bytes().serialize(serializer)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Value {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(|bytes: Vec<u8>| Self::from(&bytes[..]))
+    }
+}
+
 /// Which lock: a name in a namespace.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -152,6 +190,8 @@ pub struct Wish {
     pub priority: i32,
     /// May it wait?
     pub patience: Patience,
+    /// What it says of itself to those who observe who holds the lock.
+    pub value: Value,
 }
 
 /// What a member holds, as it says when a view begins.
@@ -411,6 +451,15 @@ pub enum Event {
         lock: LockId,
         /// The guard.
         wish: WishId,
+        /// The priority of who waits, if it is asked for because that is larger.
+        better: Option<i32>,
+    },
+    /// The home of a lock says who holds it, to those who observe it.
+    Observed {
+        /// Which lock.
+        lock: LockId,
+        /// What it says.
+        word: Word,
     },
     /// All have heard that a lock is asked for back.
     Revoked {
@@ -428,6 +477,27 @@ pub enum Event {
     },
 }
 
+/// What is known of who leads: who holds a lock that is observed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Word {
+    /// Somebody leads, and has said so itself.
+    Leads {
+        /// The number of its grant.
+        term: Fence,
+        /// The life of its process.
+        life: Life,
+        /// What it says of itself.
+        value: Value,
+    },
+    /// Nobody does: all terms up to this one are over.
+    Nobody {
+        /// No term that is over has a larger number.
+        after: Fence,
+    },
+    /// This process is no member, or its lease has run out: others may know.
+    Unknown,
+}
+
 /// Why a wish is refused.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Refused {
@@ -443,7 +513,7 @@ pub enum Refused {
     AlreadyHeld,
     /// It cannot be granted now.
     Taken,
-    /// A name or a text is too long.
+    /// A name, a text or a value is too long.
     TooLong,
     /// So many names are in use here.
     TooManyNames,
@@ -474,7 +544,7 @@ impl fmt::Display for Refused {
             Self::Unsupported => "locks of this namespace cannot be held in this way",
             Self::AlreadyHeld => "the session holds it already",
             Self::Taken => "somebody else holds it",
-            Self::TooLong => "the name or the owner's text is too long",
+            Self::TooLong => "the name, the owner's text or the value is too long",
             Self::TooManyNames => "too many locks are in use here",
             Self::TooManyWaiters => "too many wait for it here",
             Self::Conflict => "two held it at once, which is a fault of this program",

@@ -15,7 +15,7 @@ use super::peer::{Dial, Target};
 use super::{Core, Event};
 use crate::channel::Channel;
 use crate::link::Shared;
-use crate::{Name, Peer, Security};
+use crate::{Down, Name, Peer, Security};
 
 /// What the names of an attempt were resolved to.
 #[derive(Debug)]
@@ -49,6 +49,24 @@ impl Core {
         }
     }
 
+    /// Cuts the link to a member, or heals it.
+    pub(crate) fn cut(&mut self, name: &Name, cut: bool) {
+        if self.find(name).is_none() && self.peers.len() >= self.config.limits.peers {
+            return;
+        }
+        let (peer, now) = (self.know(name), self.now);
+        self.entry_mut(peer).cut = cut;
+        if cut {
+            self.drop_others(peer);
+            if let Some(token) = self.entry(peer).open {
+                self.end_open(token, Down::Silent);
+            }
+        } else if let Some(target) = &mut self.entry_mut(peer).target {
+            target.next = Some(now);
+            self.wake = now;
+        }
+    }
+
     /// Begins the attempts that are due. When is the next one?
     pub(super) fn dial_due(&mut self) -> Option<Time> {
         let mut next: Option<Time> = None;
@@ -59,7 +77,7 @@ impl Core {
             match target.next {
                 Some(at) if at <= self.now => {
                     target.next = None;
-                    if idle {
+                    if idle && !entry.cut {
                         self.begin_dial(Peer(index as u32));
                     }
                 }

@@ -171,6 +171,9 @@ impl Core {
             return Err("there are too many peers".to_owned().into());
         }
         let peer = self.know(&hello.from);
+        if self.entry(peer).cut {
+            return Err(Unwelcome::Stale);
+        }
         self.check_turn(peer, &hello)?;
         let scope = self.scope_with(hello.cluster);
         let entry = self.entry_mut(peer);
@@ -343,7 +346,7 @@ impl Core {
     }
 
     /// Ends all other handshakes with a peer: what was said in them of the session is no longer true.
-    fn drop_others(&mut self, peer: Peer) {
+    pub(super) fn drop_others(&mut self, peer: Peer) {
         let entry = self.entry_mut(peer);
         let dialled = entry.dial.take().and_then(|dial| dial.token);
         for token in dialled.into_iter().chain(entry.answered) {

@@ -40,6 +40,8 @@ pub(super) struct Entry {
     /// The last attempt of a process of it that was answered and has ended.
     pub(super) closed: Option<(u128, u64)>,
     pub(super) dirty: bool,
+    /// Is nothing passed on between here and there, for a test?
+    pub(super) cut: bool,
 }
 
 /// A session, as far as it is received.
@@ -103,6 +105,7 @@ impl Entry {
             latest: None,
             closed: None,
             dirty: false,
+            cut: false,
         }
     }
 

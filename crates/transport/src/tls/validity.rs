@@ -20,11 +20,18 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// # Errors
 /// If the file cannot be read, or is not a certificate.
 pub fn days_left(path: &Path) -> Result<Option<u64>, Unusable> {
+    let left = ends(path)?.duration_since(SystemTime::now()).ok();
+    Ok(left.map(|left| left.as_secs() / DAY.as_secs()))
+}
+
+/// When the first certificate in a file ends.
+///
+/// # Errors
+/// If the file cannot be read, or is not a certificate.
+pub fn ends(path: &Path) -> Result<SystemTime, Unusable> {
     let certificate =
         CertificateDer::from_pem_file(path).map_err(|error| unusable(path, &error))?;
-    let ends = expires(&certificate).map_err(|error| unusable(path, &error))?;
-    let left = ends.duration_since(SystemTime::now()).ok();
-    Ok(left.map(|left| left.as_secs() / DAY.as_secs()))
+    expires(&certificate).map_err(|error| unusable(path, &error))
 }
 
 /// When a certificate ends.

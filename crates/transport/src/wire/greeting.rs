@@ -1,7 +1,7 @@
 //! What is said before a connection is established: who one is, and where the session goes on.
 
-use super::REASON_MAX;
 use super::number::{Malformed, put, take};
+use super::{REASON_MAX, head};
 use crate::Name;
 
 /// What every greeting begins with: the last byte is the version of this format, which everything else
@@ -149,7 +149,7 @@ impl Greeting {
             Self::Ready => READY,
             Self::Refusal(refusal) => {
                 body.push(u8::from(refusal.crossed));
-                let why = &refusal.why[..refusal.why.floor_char_boundary(REASON_MAX)];
+                let why = head(&refusal.why, REASON_MAX);
                 put_bytes(why.as_bytes(), &mut body);
                 REFUSAL
             }

@@ -57,6 +57,27 @@ fn three_members_hear_a_multicast() {
 }
 
 #[test]
+fn a_cut_link_passes_nothing_on_and_a_healed_one_goes_on_with_the_session() {
+    let (a, b) = (Node::start(plain("a")), Node::start(plain("b")));
+    a.dial_node(&b);
+    b.dial_node(&a);
+    a.until_up();
+    b.until_up();
+    a.run(|io| io.cut(&name("b"), true));
+    a.until(|seen| matches!(seen, Seen::Down { why: Down::Silent, .. }));
+    b.until(|seen| matches!(seen, Seen::Down { .. }));
+    a.send(&b.name, Lane::Data, b"kept");
+    // The other side tries to reach it, again and again, and in vain.
+    for _ in 0..3 {
+        b.until(|seen| matches!(seen, Seen::Unreachable { .. }));
+    }
+    assert!(!a.run(|io| io.is_up(io.peer(&name("b")).unwrap())));
+    a.run(|io| io.cut(&name("b"), false));
+    assert!(matches!(a.until_up(), Seen::Up { resumed: true, .. }));
+    assert_eq!(b.frame(), (Lane::Data, b"kept".to_vec()));
+}
+
+#[test]
 fn control_overtakes_data() {
     let (a, b) = (Node::start(plain("a")), Node::start(plain("b")));
     a.dial_node(&b);

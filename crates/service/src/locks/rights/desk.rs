@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use quorate_core::{NodeId, NodeSet};
 
+use super::board::Board;
 use super::{Holder, Msg, Terms};
 use crate::locks::words::{Fence, Mode, Patience};
 use crate::register::Epoch;
@@ -19,6 +20,8 @@ pub(super) struct Desk {
     queue: VecDeque<Ask>,
     /// A request that does not wait, and who has not said yet whether it uses its right.
     probe: Option<Probe>,
+    /// Who leads and who wants to know, where the queue is ordered.
+    board: Board,
 }
 
 /// Where the rights are.
@@ -58,7 +61,7 @@ struct Probe {
     busy: bool,
 }
 
-type Sent = Vec<(NodeId, Msg)>;
+pub(super) type Sent = Vec<(NodeId, Msg)>;
 
 impl Desk {
     /// The desk at the beginning of a view.
@@ -81,7 +84,14 @@ impl Desk {
                 Out::Shared { with, recalled: false, fence, turn: 0, counter: floor }
             }
         };
-        Self { epoch, ordered: terms.ordered, out, queue: VecDeque::new(), probe: None }
+        Self {
+            epoch,
+            ordered: terms.ordered,
+            out,
+            queue: VecDeque::new(),
+            probe: None,
+            board: Board::default(),
+        }
     }
 
     /// The largest counter that the home knows of.
@@ -115,6 +125,7 @@ impl Desk {
             Msg::Back { turn, counter, shared } => {
                 self.out = Out::Here { turn, counter, shared };
                 self.hear_of_probe(from, false);
+                self.board.ends(Fence { epoch: self.epoch, counter }, sent);
             }
             Msg::Return => {
                 self.take_return(from);
@@ -126,10 +137,49 @@ impl Desk {
                 }
             }
             Msg::Busy => self.hear_of_probe(from, true),
+            Msg::Rank { number, priority } => self.rank(from, number, priority),
+            Msg::Leads { term, priority, value } if self.holder() == Some(from) => {
+                self.board.begins(from, (term, priority, value), sent);
+            }
+            Msg::Prefer(node) => self.board.prefer(Some(node)),
+            Msg::Wanted(node) => {
+                self.board.prefer(node);
+                sent.extend(self.holder().map(|holder| (holder, Msg::Yield(None))));
+            }
+            Msg::Watch(on) => {
+                let after = Fence { epoch: self.epoch, counter: self.counter() };
+                let free = self.holder().is_none() || flaw!(NobodyUntilTold);
+                self.board.watch(from, on, free.then_some(after), sent);
+            }
             _ => {}
         }
         self.conclude_probe(sent);
         self.pump(sent);
+        if let Some(first) = self.queue.front() {
+            self.board.ask_to_yield(first.priority, sent);
+        }
+    }
+
+    /// Who has the exclusive right, or is about to get it.
+    fn holder(&self) -> Option<NodeId> {
+        match &self.out {
+            Out::Line { line, .. } => line.front().copied(),
+            _ => None,
+        }
+    }
+
+    /// Does anybody want to know who holds it?
+    pub(super) fn is_watched(&self) -> bool {
+        self.board.is_watched()
+    }
+
+    /// A request has another priority now: it goes behind those that have the same.
+    fn rank(&mut self, from: NodeId, number: u64, priority: i32) {
+        let mine = |ask: &Ask| ask.node == from && ask.number == number;
+        let at = self.queue.iter().position(mine);
+        if let Some(ask) = at.and_then(|at| self.queue.remove(at)) {
+            self.line_up(Ask { priority, ..ask });
+        }
     }
 
     fn line_up(&mut self, ask: Ask) {
@@ -164,13 +214,20 @@ impl Desk {
     /// Grants whatever can be granted, in the order of the queue.
     fn pump(&mut self, sent: &mut Sent) {
         while self.probe.is_none()
-            && let Some(ask) = self.queue.front().copied()
+            && let Some((at, ask)) = self.first()
         {
             if !self.grant(ask, sent) && !self.chain(ask, sent) {
                 return;
             }
-            self.queue.pop_front();
+            self.queue.remove(at);
         }
+    }
+
+    /// The request that is next, and its place: of whoever is preferred, if it asks.
+    fn first(&self) -> Option<(usize, Ask)> {
+        let preferred = self.board.preferred();
+        let at = self.queue.iter().position(|ask| Some(ask.node) == preferred).unwrap_or(0);
+        self.queue.get(at).map(|ask| (at, *ask))
     }
 
     /// Grants a request if that can be done here and now.
@@ -182,6 +239,7 @@ impl Desk {
                 let (turn, counter, shared) = (turn.saturating_add(1), *counter, *shared);
                 let line = VecDeque::from([node]);
                 self.out = Out::Line { line, first: turn, closed: false, counter };
+                self.board.grants(node, Fence { epoch, counter: counter.saturating_add(1) }, sent);
                 sent.push((node, Msg::Token { turn, counter, shared }));
             }
             (Out::Here { turn, counter, shared }, Mode::Shared) => {
@@ -215,9 +273,17 @@ impl Desk {
     /// has all rights come back.
     fn chain(&mut self, ask: Ask, sent: &mut Sent) -> bool {
         match &mut self.out {
+            // Whoever has it gives it back without being asked.
+            Out::Line { .. } if self.ordered => {
+                if flaw!(YieldIsOver) {
+                    let (turn, counter) = (0, self.counter());
+                    self.out = Out::Here { turn, counter, shared: None };
+                    return self.grant(ask, sent);
+                }
+            }
             Out::Line { line, closed: closed @ false, .. } => {
                 let Some(&end) = line.back() else { return false };
-                if ask.mode == Mode::Exclusive && !self.ordered && end != ask.node {
+                if ask.mode == Mode::Exclusive && end != ask.node {
                     line.push_back(ask.node);
                     sent.push((end, Msg::Next(Some(ask.node))));
                     return true;

@@ -2,7 +2,7 @@
 
 use quorate_core::{Message, NodeId};
 
-use crate::locks::words::{Fence, Mode, Patience};
+use crate::locks::words::{Fence, Mode, Patience, Value};
 
 /// A message between members.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -64,6 +64,41 @@ pub enum Msg {
     Probe,
     /// To the home: I do, or want to.
     Busy,
+    /// To the home: the request with this number has another priority now.
+    Rank {
+        /// The number of the request.
+        number: u64,
+        /// Its priority.
+        priority: i32,
+    },
+    /// To the home: I hold it, and this is to be known of me.
+    Leads {
+        /// The fence of the grant.
+        term: Fence,
+        /// The priority of its wish.
+        priority: i32,
+        /// What it says of itself.
+        value: Value,
+    },
+    /// To the home: the next one is to be this, if it asks.
+    Prefer(NodeId),
+    /// To the home: whoever holds it is to be asked to give it up, for this one if one is named.
+    Wanted(Option<NodeId>),
+    /// From the home: give it up, for somebody with this priority if that is why.
+    Yield(Option<i32>),
+    /// To the home: I want to know who holds it, or do no more.
+    Watch(bool),
+    /// From the home: this one holds it.
+    Led {
+        /// Who.
+        leader: NodeId,
+        /// The fence of its grant.
+        term: Fence,
+        /// What it says of itself.
+        value: Value,
+    },
+    /// From the home: nobody holds it; all grants up to this one are over.
+    Unled(Fence),
 }
 
 impl Message for Msg {
@@ -82,6 +117,14 @@ impl Message for Msg {
             Self::Refuse(_) => "REFUSE",
             Self::Probe => "PROBE",
             Self::Busy => "BUSY",
+            Self::Rank { .. } => "RANK",
+            Self::Leads { .. } => "LEADS",
+            Self::Prefer(_) => "PREFER",
+            Self::Wanted(_) => "WANTED",
+            Self::Yield(_) => "YIELD",
+            Self::Watch(_) => "WATCH",
+            Self::Led { .. } => "LED",
+            Self::Unled(_) => "UNLED",
         }
     }
 }

@@ -6,10 +6,10 @@ use std::vec::Vec;
 
 use quorate_algorithms::link::{self, Bounds, Delivered, Link, Settings};
 use quorate_core::{
-    Ctx, Effect, Input, Message, NodeId, Protocol, Refusal, Span, Time, Timed, Waking, Wrap,
+    Ctx, Effect, Input, Life, Message, NodeId, Protocol, Refusal, Span, Time, Timed, Waking, Wrap,
 };
 
-use crate::locks::{self, Frame, LockId, Mode, Owner, Patience, Revoke, Wish, WishId};
+use crate::locks::{self, LockId, Mode, Owner, Patience, Revoke, Value, Wish, WishId};
 use crate::seat;
 use crate::service::{self, Service};
 
@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) tries: bool,
     /// Is a lock asked for back, now and then?
     pub(super) revokes: bool,
+    /// Are the locks roles: observed by all, handed over, asked for?
+    pub(super) roles: bool,
     /// How many tasks there are at each process.
     pub(super) tasks: usize,
     /// How long a task thinks, at most.
@@ -35,11 +37,12 @@ pub(super) struct Plan {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Cell {
     service: Service,
-    link: Link<Frame>,
+    link: Link<service::Msg>,
     plan: Arc<Plan>,
     tasks: Vec<Task>,
     wishes: u64,
     until: Option<Time>,
+    me: NodeId,
 }
 
 /// What a user does.
@@ -61,7 +64,7 @@ enum Doing {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Msg {
     Seat(seat::Msg),
-    Link(link::Frame<Frame>),
+    Link(link::Frame<service::Msg>),
 }
 
 impl Message for Msg {
@@ -97,8 +100,13 @@ pub(super) enum Event {
     Until(Time),
 }
 
-const LINK: Wrap<Link<Frame>, Cell> =
+const LINK: Wrap<Link<service::Msg>, Cell> =
     Wrap { msg: Msg::Link, timer: Timer::Link, stable: |never| match never {} };
+
+/// What a candidate says of itself.
+pub(super) fn value_of(node: NodeId, wish: WishId) -> Value {
+    Value::from(format!("{node} {}", wish.0).as_bytes())
+}
 
 /// As a session over TCP that is made again whenever it breaks: nothing is given up.
 fn session() -> Settings {
@@ -120,6 +128,7 @@ impl Cell {
             tasks: tasks.collect(),
             wishes: 0,
             until: None,
+            me,
         }
     }
 
@@ -138,11 +147,14 @@ impl Cell {
                 Effect::Multicast { to, msg: service::Msg::Seat(msg) } => {
                     Effect::Multicast { to, msg: Msg::Seat(msg) }
                 }
-                Effect::Send { to, msg: service::Msg::Lock(frame) } => {
-                    frames.push((to, frame));
+                Effect::Send { to, msg } => {
+                    frames.push((to, msg));
                     return None;
                 }
-                Effect::Multicast { .. } => unreachable!("frames go to one each"),
+                Effect::Multicast { to, msg } => {
+                    frames.extend(to.iter().map(|to| (to, msg.clone())));
+                    return None;
+                }
                 Effect::SetTimer { timer, after } => {
                     Effect::SetTimer { timer: Timer::Service(timer), after }
                 }
@@ -153,6 +165,7 @@ impl Cell {
                     told.push(event.clone());
                     Effect::Emit(Event::Lock(event))
                 }
+                Effect::Emit(service::Event::Group(_)) => return None,
             })
         };
         let result = cx.mapped(&mut map, |cx| self.service.step(cx, input));
@@ -178,12 +191,11 @@ impl Cell {
     fn on_link(
         &mut self,
         cx: &mut Ctx<'_, Self>,
-        act: impl FnOnce(&mut Link<Frame>, &mut Ctx<'_, Link<Frame>>),
+        act: impl FnOnce(&mut Link<service::Msg>, &mut Ctx<'_, Link<service::Msg>>),
     ) {
         let mut up = Vec::new();
         cx.lower(LINK, &mut up, |cx| act(&mut self.link, cx));
         for Delivered { from, msg } in up {
-            let msg = service::Msg::Lock(msg);
             let _ = self.serve(cx, Input::Message { from, msg });
         }
     }
@@ -221,6 +233,7 @@ impl Cell {
             // Users are not always there to hear it: they release what is not theirs any more.
             locks::Event::Lost { .. }
             | locks::Event::Revoked { .. }
+            | locks::Event::Observed { .. }
             | locks::Event::Census { .. } => {}
             locks::Event::Yield { wish, .. } => {
                 let Some(task) = self.task_of(*wish) else { return };
@@ -246,13 +259,17 @@ impl Cell {
                 let mode = self.plan.modes[cx.choose(self.plan.modes.len() as u32) as usize];
                 // Most are alike: those below them would starve.
                 let priority = cx.choose(16).saturating_sub(13) as i32;
-                let wish = Wish { id, mode, owner, priority, patience };
+                let value = value_of(self.me, id);
+                let wish = Wish { id, mode, owner, priority, patience, value };
                 self.tasks[task].doing = Doing::Waiting(id);
                 cx.emit(Event::Wished { lock: lock.clone(), wish: id });
                 // Some want it back from whoever has it.
                 if self.plan.revokes && cx.choose(15) == 0 {
                     let how = [Revoke::Ask, Revoke::Force][cx.choose(2) as usize];
                     self.obey(cx, service::Command::Revoke(self.wishes, lock.clone(), how));
+                }
+                if self.plan.roles {
+                    self.meddle(cx, &lock);
                 }
                 // Some lose patience.
                 if cx.choose(10) == 0 {
@@ -263,9 +280,35 @@ impl Cell {
             Doing::Waiting(id) | Doing::Holding(id) => {
                 let lock = self.lock_of(task);
                 cx.emit(Event::Released { lock: lock.clone(), wish: id });
-                self.obey(cx, service::Command::Release(lock, id));
+                let to =
+                    if self.plan.roles && cx.choose(3) == 0 { self.somebody(cx) } else { None };
+                self.obey(
+                    cx,
+                    match to {
+                        Some(to) => service::Command::HandOver(lock, id, to),
+                        None => service::Command::Release(lock, id),
+                    },
+                );
                 self.think(cx, task);
             }
+        }
+    }
+
+    /// One of the members of the view, if there is one.
+    fn somebody(&self, cx: &mut Ctx<'_, Self>) -> Option<Life> {
+        let lives = &self.service.locks().gate()?.lives;
+        lives.get(cx.choose(lives.len() as u32) as usize).copied()
+    }
+
+    /// Some ask for a role to be given up, and some begin to observe it anew.
+    fn meddle(&mut self, cx: &mut Ctx<'_, Self>, lock: &LockId) {
+        if cx.choose(10) == 0 {
+            let to = if cx.choose(2) == 0 { self.somebody(cx) } else { None };
+            self.obey(cx, service::Command::AskFor(lock.clone(), to));
+        }
+        if cx.choose(5) == 0 {
+            self.obey(cx, service::Command::Observe(lock.clone(), false));
+            self.obey(cx, service::Command::Observe(lock.clone(), true));
         }
     }
 
@@ -284,6 +327,11 @@ impl Protocol for Cell {
 
     fn on_start(&mut self, cx: &mut Ctx<'_, Self>) {
         let _ = self.serve(cx, Input::Start);
+        if self.plan.roles && !self.tasks.is_empty() {
+            for lock in self.plan.locks.clone() {
+                self.obey(cx, service::Command::Observe(lock, true));
+            }
+        }
         for task in 0..self.tasks.len() {
             self.think(cx, task);
         }

@@ -5,6 +5,8 @@
 //! | V5 guard before grant | at a grant, every earlier guard was dropped by its user, or its time is over by its own clock, or its process is dead |
 //! | V6 one owner | the same inside of a process |
 //! | V7 fences | exclusive grants of a lock carry fences that grow, whatever crashed in between; who shares it at the same time has the same; those of a place grow |
+//! | terms | whoever is said to lead was granted that term, and is quoted rightly; to each observer terms only grow |
+//! | nobody | when it is said that nobody leads, all terms up to the one that is named are over |
 //! | modes | who shares a lock is never there with one who does not; there are no more permits than places |
 
 use std::collections::BTreeMap;
@@ -14,8 +16,8 @@ use std::string::String;
 use quorate_core::{Fact, NodeId, Time};
 use quorate_sim::{Faults, Observer};
 
-use super::cell::Event;
-use crate::locks::{self, Fence, LockId, Loss, Mode, WishId};
+use super::cell::{Event, value_of};
+use crate::locks::{self, Fence, LockId, Loss, Mode, WishId, Word};
 use crate::seat::Command;
 
 /// A guard that its user has not dropped.
@@ -34,6 +36,10 @@ pub(super) struct Judge<'a> {
     guards: BTreeMap<(NodeId, WishId), Guard>,
     /// By lock and place, the last exclusive fence and the last one that was shared.
     fences: BTreeMap<(LockId, u32), (Option<Fence>, Option<Fence>)>,
+    /// Who was granted which term, and with which wish.
+    terms: BTreeMap<(LockId, Fence), (NodeId, WishId)>,
+    /// What each observer was told last: the term that it knows of, whether that is over, and when.
+    seen: BTreeMap<(NodeId, LockId), (Fence, bool, Time)>,
     /// Who waits for what, and since when.
     waiting: BTreeMap<(NodeId, WishId), (LockId, Time)>,
     /// When each lock was granted last to a task of each node.
@@ -49,6 +55,8 @@ impl<'a> Judge<'a> {
             faults,
             guards: BTreeMap::new(),
             fences: BTreeMap::new(),
+            terms: BTreeMap::new(),
+            seen: BTreeMap::new(),
             waiting: BTreeMap::new(),
             granted: BTreeMap::new(),
             grants: 0,
@@ -103,9 +111,65 @@ impl<'a> Judge<'a> {
             self.object(now, format!("{at} is granted {wish:?}, which it does not wish for"));
         }
         self.grants += 1;
+        self.terms.insert((lock.clone(), fence), (at, wish));
         self.granted.insert((at, lock.clone()), now);
         let lock = lock.clone();
         self.guards.insert((at, wish), Guard { lock, mode, place, fence, until, lost: false });
+    }
+
+    fn on_observed(&mut self, now: Time, at: NodeId, lock: &LockId, word: &Word) {
+        let before = self.seen.get(&(at, lock.clone())).copied();
+        let (term, over) = match word {
+            Word::Unknown => return,
+            Word::Nobody { after } => {
+                let early = |guard: &Guard| guard.lock == *lock && guard.fence <= *after;
+                let over = |node, guard: &Guard| self.faults.clock(node, now) >= guard.until;
+                let mut earlier = self.guards.iter().filter(|(_, guard)| early(guard));
+                let leads = earlier.find(|((node, _), guard)| !over(*node, guard));
+                if let Some(((node, _), guard)) = leads {
+                    let text = format!(
+                        "nobody: {at} hears that nobody leads {lock:?} after {after:?}, and {node} \
+                         does in {:?}",
+                        guard.fence
+                    );
+                    self.object(now, text);
+                }
+                (*after, true)
+            }
+            Word::Leads { term, value, .. } => {
+                match self.terms.get(&(lock.clone(), *term)) {
+                    Some((node, wish)) if value_of(*node, *wish) == *value => {}
+                    other => {
+                        let text = format!(
+                            "terms: {at} hears that {value:?} leads {lock:?} in {term:?}, which was \
+                             granted to {other:?}"
+                        );
+                        self.object(now, text);
+                    }
+                }
+                (*term, false)
+            }
+        };
+        let back =
+            |(last, ended, _): (Fence, bool, Time)| term < last || (term == last && ended && !over);
+        if before.is_some_and(back) {
+            let text = format!("terms: {at} hears of {word:?} of {lock:?} after {before:?}");
+            self.object(now, text);
+        }
+        self.seen.insert((at, lock.clone()), (term, over, now));
+    }
+
+    /// Of which of these roles has this node not heard since then?
+    pub(super) fn not_told<'l>(
+        &self,
+        node: NodeId,
+        locks: &'l [LockId],
+        since: Time,
+    ) -> Option<&'l LockId> {
+        let told = |lock: &LockId| {
+            self.seen.get(&(node, lock.clone())).is_some_and(|(_, _, at)| *at >= since)
+        };
+        locks.iter().find(|lock| !told(lock))
     }
 
     /// Which of these locks has not been granted to this node since then?
@@ -150,6 +214,7 @@ impl Observer<Command, Event> for Judge<'_> {
                         guard.lost = true;
                     }
                 }
+                locks::Event::Observed { lock, word } => self.on_observed(now, at, lock, word),
                 locks::Event::Yield { .. }
                 | locks::Event::Revoked { .. }
                 | locks::Event::Census { .. } => {}

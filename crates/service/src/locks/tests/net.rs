@@ -8,7 +8,7 @@ use quorate_core::{Life, NodeId, Span, Time};
 
 use crate::locks::{
     Event, Frame, Gate, Kind, Limits, LockId, LockSpace, Mode, Outlet, Owner, Patience, Revoke,
-    Wish, WishId,
+    Value, Wish, WishId,
 };
 use crate::register::{Epoch, Space};
 
@@ -131,7 +131,8 @@ impl Net {
         self.wishes += 1;
         let id = WishId(self.wishes);
         let owner = Owner { session, text: "task".into() };
-        let wish = Wish { id, mode, owner, priority, patience };
+        let value = Value::from(std::format!("{}", id.0).as_bytes());
+        let wish = Wish { id, mode, owner, priority, patience, value };
         self.on(at, |space, now, out| space.wish(now, &lock(name), wish, out));
         id
     }

@@ -13,10 +13,10 @@ use quorate_sim::{Draw, World};
 
 use super::cell::{Cell, Plan};
 use super::judge::Judge;
-use crate::locks::{KINDS, Kind, Limits, LockId, Mode};
+use crate::locks::{KINDS, Kind, Limits, LockId, Mode, ROLES};
 use crate::register::Space;
 use crate::seat::tests::schedule::{CALM, LEASE, Schedule as SeatSchedule, Users};
-use crate::{seat, service};
+use crate::{groups, seat, service};
 
 /// What happens to a cluster, and what its users do.
 #[derive(Clone, Debug)]
@@ -38,6 +38,17 @@ pub(super) fn spaces() -> Vec<Space> {
 }
 
 impl Schedule {
+    /// A schedule of roles drawn from its number.
+    pub(super) fn of_roles(seed: u64) -> Self {
+        let Self { seats, plan } = Self::drawn(seed);
+        let mut plan = Plan::clone(&plan);
+        plan.service.spaces.clear();
+        plan.locks = plan.locks.iter().map(|lock| LockId::new(ROLES, lock.name.as_str())).collect();
+        plan.modes = [Mode::Exclusive].into();
+        (plan.tries, plan.roles) = (true, true);
+        Self { seats, plan: Arc::new(plan) }
+    }
+
     /// A schedule drawn from its number.
     pub(super) fn drawn(seed: u64) -> Self {
         let seats = SeatSchedule::drawn(seed);
@@ -68,6 +79,7 @@ impl Schedule {
             },
             tries: space.algorithm.starts_with("home"),
             revokes: draw.chance(0.3),
+            roles: false,
             tasks: 1 + draw.below(2) as usize,
             thinks: Span::units([10, 60, 200][draw.below(3) as usize]),
             stays: Span::units([1, 10, 20][draw.below(3) as usize]),
@@ -78,7 +90,7 @@ impl Schedule {
     /// What it breaks, if anything.
     pub(super) fn run(&self, write: Option<&mut dyn FnMut(Record)>) -> Option<String> {
         let SeatSchedule { members, seed, network, faults, users, healed, .. } = &self.seats;
-        let kinds = [seat::KINDS, KINDS, &["RESEND", "LINK-ACK"]].concat();
+        let kinds = [seat::KINDS, KINDS, groups::KINDS, &["RESEND", "LINK-ACK"]].concat();
         let plan = Arc::clone(&self.plan);
         let topology = Topology::complete(members + 1);
         let mut system =
@@ -124,6 +136,11 @@ impl Schedule {
             }
             if let Some(lock) = world.observer().not_served(node, &self.plan.locks, since) {
                 return Err(format!("{node} has not had {lock:?}"));
+            }
+            if self.plan.roles
+                && let Some(lock) = world.observer().not_told(node, &self.plan.locks, since)
+            {
+                return Err(format!("{node} has not heard of {lock:?}"));
             }
         }
         Ok(())

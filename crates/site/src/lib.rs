@@ -1,19 +1,26 @@
-//! The files of the page, as `cargo xtask web` built them.
+//! The files of the lab page, as `cargo xtask web` built them: `quorate lab` serves them, and so do agents
+//! that are asked to.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
+/// What the page may do: run its own scripts and engines, and ask nobody else for anything.
+pub const POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; \
+                          style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+                          worker-src 'self'; connect-src 'self'; object-src 'none'; \
+                          base-uri 'none'; frame-ancestors 'none'";
+
 /// A file of the page.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asset {
+pub struct Asset {
     /// Its name, below the root.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     /// What it is.
-    pub(super) kind: &'static str,
+    pub kind: &'static str,
     /// Is it compressed here?
-    pub(super) is_packed: bool,
+    pub is_packed: bool,
     /// What is sent.
-    pub(super) bytes: &'static [u8],
+    pub bytes: &'static [u8],
 }
 
 /// A file that is compressed, by its name and what it is.
@@ -23,7 +30,7 @@ macro_rules! packed {
             name: $name,
             kind: $kind,
             is_packed: true,
-            bytes: include_bytes!(concat!("../../../../web/dist/", $name, ".br")),
+            bytes: include_bytes!(concat!("../dist/", $name, ".br")),
         }
     };
 }
@@ -38,24 +45,28 @@ const ASSETS: [Asset; 6] = [
         name: "inter-latin-wght-normal.woff2",
         kind: "font/woff2",
         is_packed: false,
-        bytes: include_bytes!("../../../../web/dist/inter-latin-wght-normal.woff2"),
+        bytes: include_bytes!("../dist/inter-latin-wght-normal.woff2"),
     },
 ];
 
 impl Asset {
     /// All files.
-    pub(super) fn all() -> impl Iterator<Item = &'static Self> {
+    pub fn all() -> impl Iterator<Item = &'static Self> {
         ASSETS.iter()
     }
 
     /// The file under a path, if there is one.
-    pub(super) fn at(path: &str) -> Option<&'static Self> {
+    #[must_use]
+    pub fn at(path: &str) -> Option<&'static Self> {
         let name = if path == "/" { "index.html" } else { path.strip_prefix('/')? };
         ASSETS.iter().find(|asset| asset.name == name)
     }
 
     /// What is in the file, unpacked.
-    pub(super) fn plain(&self) -> io::Result<Cow<'static, [u8]>> {
+    ///
+    /// # Errors
+    /// If it was packed badly.
+    pub fn plain(&self) -> io::Result<Cow<'static, [u8]>> {
         if !self.is_packed {
             return Ok(Cow::Borrowed(self.bytes));
         }
@@ -65,7 +76,8 @@ impl Asset {
     }
 
     /// A word that changes when the file does (Fowler, Noll and Vo's hash).
-    pub(super) fn tag(&self) -> String {
+    #[must_use]
+    pub fn tag(&self) -> String {
         let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = self.bytes.iter().fold(0xcbf2_9ce4_8422_2325, step);
         format!("\"{hash:016x}\"")

@@ -1,0 +1,1 @@
+../quorate/examples/your_own.rs
