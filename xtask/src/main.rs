@@ -8,6 +8,7 @@ mod servers;
 mod shell;
 mod source;
 mod tidy;
+mod upgrade;
 mod web;
 
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ usage: cargo xtask CHORE
   tidy           checks the rules of STYLE.md that no compiler knows
   chaos          puts real members under real faults, drawn from seeds, and judges what they did
                  (as root; --seed S, --count N, --jobs N, --keep DIR; chaos --help shows all)
+  upgrade        replaces members of the last release by those of this tree, one after the other
   bench NAME     measures against a reference: check, sim, transport, cluster, locks or group; what building
                  costs: build; or writes docs/states.md: states";
 
@@ -79,6 +81,7 @@ fn run(words: &[&str]) -> Outcome {
         ["package"] => Ok(step("package", || packages::check(&root))?),
         ["tidy"] => Ok(chores::tidy(&root)?),
         ["chaos", rest @ ..] => Ok(chores::chaos(&root, rest)?),
+        ["upgrade"] => Ok(upgrade::upgrade(&root)?),
         ["bench", "build"] => chores::bench_build(&root),
         ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),
         ["bench"] => Err(Failure::Usage(

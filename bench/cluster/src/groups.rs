@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quorate_member::{Config, Delivery, Engine, Group, Member, Order, Profile, Seed, Sender};
+use quorate_member::{
+    Config, Delivery, Engine, Group, Member, Order, Profile, Seed, Sender, VERSIONS,
+};
 use quorate_transport::Security;
 
 /// Bytes of messages.
@@ -114,6 +116,7 @@ async fn members() -> Result<(tempfile::TempDir, Vec<Member>), String> {
             timers: Profile::Lan.timers(),
             found: seed.name == seeds[0].name,
             trust_refusal: false,
+            versions: VERSIONS,
             security: Security::Plain { anywhere: false },
             engine: Engine::Embedded,
             history: None,

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use quorate_member::{Config, Engine, Member, Profile, Seed};
+use quorate_member::{Config, Engine, Member, Profile, Seed, VERSIONS};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::changes::row;
@@ -49,6 +49,7 @@ impl Candidate {
             data: self.data,
             timers: Profile::Dev.timers(),
             trust_refusal: false,
+            versions: VERSIONS,
             security: quorate_transport::Security::Plain { anywhere: false },
             engine: Engine::Embedded,
             history: None,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use quorate_member::{Config, Engine, Locks, Member, Profile, Seed, Status};
+use quorate_member::{Config, Engine, Locks, Member, Profile, Seed, Status, VERSIONS};
 use quorate_transport::tls::{Credentials, Role};
 use quorate_transport::{Name, Security, Stats, ca, reading};
 use serde_json::{Value, json};
@@ -182,6 +182,7 @@ fn config(options: PeerOptions) -> Result<Config, String> {
         // What is measured is not how long a lease is: a busy machine must not end it.
         timers: Profile::Cloud.timers(),
         trust_refusal: true,
+        versions: VERSIONS,
         security,
         engine: Engine::Embedded,
         history: None,

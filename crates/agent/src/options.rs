@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use quorate_member::{Config, Engine, Namespace, Profile, Seed, Timers, TraceConfig};
+use quorate_member::{Config, Engine, Namespace, Profile, Seed, Timers, TraceConfig, VERSIONS};
 use quorate_transport::{Name, Security};
 use serde::Deserialize;
 use serde_json::json;
@@ -281,6 +281,7 @@ impl AgentOptions {
             found: all.found || founder,
             trust_refusal: all.trust_refusal || profile == Profile::Dev,
             security,
+            versions: VERSIONS,
             engine,
             history: all.history,
             trace,

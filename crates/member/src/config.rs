@@ -1,5 +1,6 @@
 //! What a member is started with.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -8,6 +9,7 @@ use quorate_transport::{Name, NotAName, Security};
 
 use crate::profile::{Profile, Timers};
 use crate::trace::TraceConfig;
+use crate::words::VERSIONS;
 
 /// A seed: a member that also votes in the consensus, and where it is reached.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,6 +75,8 @@ pub struct Config {
     pub trust_refusal: bool,
     /// How members are told from strangers.
     pub security: Security,
+    /// The versions of the wire that it speaks: [`VERSIONS`](crate::VERSIONS), or fewer of them.
+    pub versions: RangeInclusive<u16>,
     /// Where the register is kept.
     pub engine: Engine,
     /// Where it writes down what happens to it, for the judge of faults.
@@ -100,6 +104,7 @@ impl Config {
             timers: Profile::Dev.timers(),
             found: true,
             trust_refusal: false,
+            versions: VERSIONS,
             security: Security::Plain { anywhere: false },
             engine: Engine::Embedded,
             history: None,

@@ -83,14 +83,34 @@ pub(crate) struct Heart {
     /// Where users are told of their groups.
     pub(crate) inboxes: BTreeMap<Text, Arc<Inbox>>,
     /// How others are reached, by the name and by the number of their node.
-    sessions: BTreeMap<String, Direct>,
-    ways: Vec<Option<Direct>>,
+    sessions: BTreeMap<String, Way>,
+    ways: Vec<Option<Way>>,
     lease: Arc<Lease>,
     wishes: u64,
     /// What was granted is written down, with what is held, if a history is asked for.
     diary: Option<Diary>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) tracer: Option<Tracer>,
+}
+
+/// How a member is reached, and what can be said to it.
+#[derive(Clone)]
+pub(crate) struct Way {
+    direct: Direct,
+    /// The version of the wire.
+    version: u16,
+}
+
+impl Way {
+    pub(crate) const fn new(direct: Direct, version: u16) -> Self {
+        Self { direct, version }
+    }
+
+    /// The session, if what is to be said can be said in it: what a version does not have is left unsaid,
+    /// and is said again in the view in which the member has a later one.
+    pub(crate) fn to_say(&self, frame: &Frame<'_>) -> Option<&Direct> {
+        (frame.version() <= self.version).then_some(&self.direct)
+    }
 }
 
 /// What is written down of guards: when each was granted and given back, in the step that does so.
@@ -542,9 +562,10 @@ impl Heart {
     fn carry_out(&mut self, output: Output<Service>, calls: &mut Calls) {
         match output {
             Output::Send { to, msg: service::Msg::Lock(frame), .. } => {
+                let frame = Frame::Lock(frame);
                 // A session that is lost ends the view, and with it what was said in it.
-                if let Some(Some(way)) = self.ways.get(to.index())
-                    && let Ok(sending) = way.put(Lane::Data, &Frame::Lock(frame).encode())
+                if let Some(way) = self.way(to, &frame)
+                    && let Ok(sending) = way.put(Lane::Data, &frame.encode())
                 {
                     // Its place is taken; it goes out when others can step again.
                     calls.push(Box::new(move || sending.go()));
@@ -552,8 +573,9 @@ impl Heart {
             }
             Output::Emit(service::Event::Lock(event)) => self.on_lock(event, calls),
             Output::Multicast { to, msg: service::Msg::Group(frame), .. } => {
-                let bytes = Frame::Group(frame).encode();
-                for way in to.iter().filter_map(|to| self.way(to)) {
+                let frame = Frame::Group(frame);
+                let bytes = frame.encode();
+                for way in to.iter().filter_map(|to| self.way(to, &frame)) {
                     // As with locks.
                     let _ = way.send(Lane::Data, &bytes);
                 }
@@ -570,7 +592,7 @@ impl Heart {
     // What the thread of the transport sees to
 
     /// How the member of this name is reached from now on, if it is.
-    pub(crate) fn reach(&mut self, name: &str, way: Option<Direct>) {
+    pub(crate) fn reach(&mut self, name: &str, way: Option<Way>) {
         match way {
             Some(way) => _ = self.sessions.insert(name.to_owned(), way),
             None => _ = self.sessions.remove(name),
@@ -591,9 +613,9 @@ impl Heart {
         self.ways = ways;
     }
 
-    /// How a node is reached.
-    pub(crate) fn way(&self, to: NodeId) -> Option<&Direct> {
-        self.ways.get(to.index())?.as_ref()
+    /// How a node is reached with something.
+    pub(crate) fn way(&self, to: NodeId, frame: &Frame<'_>) -> Option<&Direct> {
+        self.ways.get(to.index())?.as_ref()?.to_say(frame)
     }
 
     /// How long this process may still act.

@@ -11,6 +11,7 @@
 //! | `quorate-bridge` | waits for answers of the authority: `bridge.rs` |
 
 mod bridge;
+mod calendar;
 mod config;
 mod consensus;
 mod events;
@@ -65,6 +66,7 @@ pub use roles::{Asked, Campaign, Leader, Leadership, Observer, Seen};
 pub use spaces::Namespace;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 pub use trace::TraceConfig;
+pub use words::VERSIONS;
 
 use bridge::Bridge;
 use events::Events;
@@ -149,6 +151,7 @@ impl Member {
         };
         let mut transport = quorate_transport::Config::new(identity, config.security.clone());
         transport.timing = timing(&config.timers);
+        transport.versions = config.versions.clone();
         let (tell, status) = watch::channel(Arc::default());
         let (bridge, start, lock_file) = (Bridge::start()?, process::own()?, place.lock_file()?);
         let history = config.history.as_deref();

@@ -1,7 +1,7 @@
 //! The member on the thread of its transport: it tells the state machines what happens, and does what
 //! they want.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,14 +21,15 @@ use tokio::sync::oneshot;
 use tracing::{debug, error, info, warn};
 
 use crate::bridge::Bridge;
+use crate::calendar::Calendar;
 use crate::config::{Config, Engine};
 use crate::consensus::{self, Consensus};
-use crate::heart::{Calls, Heart, ME, Shared};
+use crate::heart::{Calls, Heart, ME, Shared, Way};
 use crate::place::Place;
 use crate::process::{self, Sight};
 use crate::report::Report;
 use crate::spaces::Definition;
-use crate::words::{Frame, Introduction};
+use crate::words::{Frame, GROUPS_SINCE, Introduction};
 
 /// So often an etcd is tried again that does not answer at first.
 const ETCD_ATTEMPTS: u32 = 20;
@@ -101,8 +102,10 @@ pub(crate) struct Runtime {
     founding: Option<Node<Founding>>,
     shared: Arc<Shared>,
     consensus: Consensus,
-    /// Whom there is a session with.
-    sessions: BTreeSet<Peer>,
+    /// Whom there is a session with, and which version of the wire is spoken in it.
+    sessions: BTreeMap<Peer, u16>,
+    /// For pauses of the whole machine.
+    calendar: Calendar,
     /// Where members are looked for.
     dialled: BTreeMap<Name, Vec<String>>,
     /// Processes that the kernel watches.
@@ -142,7 +145,8 @@ impl Runtime {
             founding: None,
             shared,
             consensus: Consensus::new(),
-            sessions: BTreeSet::new(),
+            sessions: BTreeMap::new(),
+            calendar: Calendar::new(quorate_transport::calendar_ahead()),
             dialled: BTreeMap::new(),
             sights: BTreeMap::new(),
             refusals: BTreeMap::new(),
@@ -293,10 +297,13 @@ impl Runtime {
         let party = Party::seat(ME, identity, Arc::new(config));
         let diary = self.report.diary();
         self.shared.begin(Service::of(party, Limits::default()), self.nonce as u64, diary);
-        for peer in self.sessions.clone() {
-            self.reach(io, peer);
+        for (peer, version) in &self.sessions {
+            self.reach(io, *peer, *version);
         }
         self.step(io, Input::Start);
+        for (peer, version) in self.sessions.clone() {
+            self.learn_version(io, peer, version);
+        }
     }
 
     /// It cannot go on: whoever runs it is told, and ends the process.
@@ -325,9 +332,10 @@ impl Runtime {
             while let Some(output) = heart.node.poll() {
                 match output {
                     Output::Send { to, msg: service::Msg::Lock(frame), .. } => {
-                        if let Some(way) = heart.way(to) {
+                        let frame = Frame::Lock(frame);
+                        if let Some(way) = heart.way(to, &frame) {
                             // A session that is lost ends the view, and with it what was said in it.
-                            let _ = io.send(way.peer(), Lane::Data, &Frame::Lock(frame).encode());
+                            let _ = io.send(way.peer(), Lane::Data, &frame.encode());
                         }
                     }
                     Output::Emit(service::Event::Lock(event)) => heart.on_lock(event, &mut calls),
@@ -340,8 +348,9 @@ impl Runtime {
                         }
                     }
                     Output::Multicast { to, msg: service::Msg::Group(frame), .. } => {
-                        let bytes = Frame::Group(frame).encode();
-                        for way in to.iter().filter_map(|to| heart.way(to)) {
+                        let frame = Frame::Group(frame);
+                        let bytes = frame.encode();
+                        for way in to.iter().filter_map(|to| heart.way(to, &frame)) {
                             // As with locks.
                             let _ = io.send(way.peer(), Lane::Data, &bytes);
                         }
@@ -459,11 +468,19 @@ impl Runtime {
         }
     }
 
-    /// Users of this process reach a peer by this session.
-    fn reach(&self, io: &Io<'_>, peer: Peer) {
+    /// Users of this process reach a peer by this session, in which this version of the wire is spoken.
+    fn reach(&self, io: &Io<'_>, peer: Peer, version: u16) {
+        let way = io.direct(peer).map(|direct| Way::new(direct, version));
         if let Some(heart) = self.shared.lock().as_mut() {
-            heart.reach(io.name(peer).as_str(), io.direct(peer));
+            heart.reach(io.name(peer).as_str(), way);
         }
+    }
+
+    /// The service is told what the program of a peer can do.
+    fn learn_version(&mut self, io: &mut Io<'_>, peer: Peer, version: u16) {
+        let name = io.name(peer).as_str().to_owned();
+        let knows = service::Command::KnowsGroups(name, version >= GROUPS_SINCE);
+        self.step(io, Input::Command(knows));
     }
 
     fn dial(&mut self, io: &mut Io<'_>, register: &Register) {
@@ -675,8 +692,9 @@ impl Handler for Runtime {
         self.report.link(hello.name, "up");
         match (hello.scope, hello.cluster) {
             (Scope::Cluster, _) => {
-                self.sessions.insert(peer);
-                self.reach(io, peer);
+                self.sessions.insert(peer, hello.version);
+                self.reach(io, peer, hello.version);
+                self.learn_version(io, peer, hello.version);
                 let Self { consensus, bridge, remote, .. } = self;
                 consensus.introduce(io, peer, bridge, remote);
             }
@@ -854,6 +872,13 @@ impl Handler for Runtime {
 
     fn expired(&mut self, io: &mut Io<'_>) {
         let now = io.now();
+        if let Some(jump) = self.calendar.jumped(quorate_transport::calendar_ahead()) {
+            warn!(
+                ?jump,
+                "the calendar jumped: the machine may have stood still, and with it its clock"
+            );
+            self.step(io, wish(seat::Command::StoodStill));
+        }
         while let Some(()) = self.founding.as_mut().and_then(|node| node.due(now)) {
             self.found(io, Input::Timer(()));
         }

@@ -1,9 +1,18 @@
 //! What members say to each other.
 
+use std::ops::RangeInclusive;
+
 use quorate_authority::raft::Standing;
 use quorate_core::Message as _;
 use quorate_service::{founding, groups, locks, seat};
 use serde::{Deserialize, Serialize};
+
+/// The versions of the wire that members speak. The first one has locks; the second one has roles and
+/// groups as well.
+pub const VERSIONS: RangeInclusive<u16> = 1..=2;
+
+/// The first version that has roles and groups.
+pub(crate) const GROUPS_SINCE: u16 = 2;
 
 /// A frame between two members.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -39,6 +48,15 @@ impl<'a> Frame<'a> {
             Self::Consensus(_) => ("consensus", "RAFT"),
             Self::Lock(frame) => ("lock", frame.kind()),
             Self::Group(frame) => ("group", frame.kind()),
+        }
+    }
+
+    /// The first version of the wire that can say it.
+    pub(crate) const fn version(&self) -> u16 {
+        match self {
+            Self::Group(_) => GROUPS_SINCE,
+            Self::Lock(frame) if frame.is_of_roles() => GROUPS_SINCE,
+            _ => *VERSIONS.start(),
         }
     }
 

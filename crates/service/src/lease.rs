@@ -136,6 +136,19 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_that_was_closed_is_opened_by_a_later_renewal_only() {
+        let mut lease = Lease::default();
+        let (first, second) = (lease.begin(Time(100), T), lease.begin(Time(150), T));
+        assert!(lease.extend(first, T, Time(200)));
+        lease.close();
+        assert_eq!(lease.until(Time(300)), None);
+        assert!(!lease.extend(second, T, Time(300)), "it was begun before");
+        let third = lease.begin(Time(310), T);
+        assert!(lease.extend(third, T, Time(320)));
+        assert_eq!(lease.until(Time(330)), Some(Time(310) + usable(T)));
+    }
+
+    #[test]
     fn an_answer_is_of_its_own_number_and_counts_once() {
         let mut lease = Lease::default();
         let first = lease.begin(Time(100), T);

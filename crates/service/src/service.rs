@@ -4,6 +4,8 @@
 //! the process may act; the locks and the groups are told so in the same step. So nothing is granted between a stop and
 //! the next view, and nothing after a lease has run out.
 
+use alloc::collections::BTreeSet;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -28,7 +30,7 @@ pub struct Config {
     /// Of locks.
     pub limits: Limits,
     /// Namespaces that are known from the start.
-    pub spaces: Vec<(alloc::string::String, Kind)>,
+    pub spaces: Vec<(String, Kind)>,
 }
 
 /// A node of a cluster: a process with a seat and locks, or the register.
@@ -43,6 +45,8 @@ pub struct Service {
     wakes: Option<Time>,
     /// Will groups say something at the end of this turn?
     turning: bool,
+    /// The members whose programs know no groups, by their names.
+    without_groups: BTreeSet<String>,
 }
 
 /// What processes send each other.
@@ -98,6 +102,8 @@ pub enum Command {
     AskFor(LockId, Option<Life>),
     /// About a group.
     Group(groups::Command),
+    /// The program of the member with this name knows groups, or is too old to.
+    KnowsGroups(String, bool),
 }
 
 /// What a process is told by its seat and by its locks.
@@ -129,7 +135,8 @@ impl Service {
     pub fn of(party: Party, limits: Limits) -> Self {
         let (mut locks, groups) = (LockSpace::new(limits), Groups::new(groups::Limits::default()));
         locks.define(Time::ZERO, ROLES, Kind::of_roles(), &mut Nowhere);
-        Self { party, locks, groups, life: None, wakes: None, turning: false }
+        let without_groups = BTreeSet::new();
+        Self { party, locks, groups, life: None, wakes: None, turning: false, without_groups }
     }
 
     /// The same, with so much of everything in its groups.
@@ -205,7 +212,10 @@ impl Service {
 
     /// Tells the locks which view it is, whether anything may be granted in it, and until when.
     fn follow_the_seat(&mut self, cx: &mut Ctx<'_, Self>) {
-        let Self { party: Party::Seat(seat), locks, groups, life, .. } = self else { return };
+        let Self { party: Party::Seat(seat), locks, groups, life, without_groups, .. } = self
+        else {
+            return;
+        };
         let now = cx.now();
         let out = &mut Through(cx);
         for (name, space) in seat.known().register.spaces() {
@@ -225,7 +235,11 @@ impl Service {
             if locks.gate().is_none_or(|gate| gate.epoch != epoch) {
                 let register = &seat.known().register;
                 if let Some(gate) = gate(now, seat, register) {
-                    groups.install(now, &gate, out);
+                    let knows = |life| {
+                        let member = register.member(life);
+                        member.is_some_and(|member| !without_groups.contains(&member.name))
+                    };
+                    groups.install(now, &gate, knows, out);
                     locks.install(gate, out);
                 }
             }
@@ -257,6 +271,25 @@ impl Service {
             self.turning = true;
             cx.set_timer(Timer::Groups, Span::ZERO..Span::ZERO);
         }
+    }
+
+    /// Takes note of what the program of a member can do. A process has one life after the other, and one
+    /// program: who comes to know groups comes with a new life, in a later view.
+    fn know_groups(&mut self, cx: &mut Ctx<'_, Self>, name: String, knows: bool) {
+        if knows {
+            self.without_groups.remove(&name);
+            return;
+        }
+        let Some(seat) = self.seat() else { return };
+        let register = Arc::clone(&seat.known().register);
+        let lives = register.view().iter().copied();
+        let of_name =
+            |life: &Life| register.member(*life).is_some_and(|member| member.name == name);
+        for life in lives.filter(of_name) {
+            self.groups.exclude(cx.now(), life, &mut Through(cx));
+        }
+        self.without_groups.insert(name);
+        self.turn_later(cx);
     }
 
     /// Sets the timer of the locks.
@@ -376,6 +409,7 @@ impl Protocol for Service {
                 self.groups.command(now, command, &mut Through(cx))?;
                 self.turn_later(cx);
             }
+            Command::KnowsGroups(name, knows) => self.know_groups(cx, name, knows),
         }
         Ok(())
     }

@@ -37,6 +37,17 @@ pub fn reading() -> (u64, Time) {
     (raw, Time(rate().scaled(raw)))
 }
 
+/// How far the calendar is ahead of the clock, in nanoseconds.
+///
+/// A machine that is halted from outside, as hypervisors do, has no clock that goes on meanwhile. The
+/// calendar is set right afterwards, and is further ahead than before.
+#[must_use]
+pub fn calendar_ahead() -> i128 {
+    let calendar = clock_gettime(ClockId::Realtime);
+    let nanos = i128::from(calendar.tv_sec) * 1_000_000_000 + i128::from(calendar.tv_nsec);
+    nanos - i128::from(raw())
+}
+
 /// How long to wait in real time for so much to pass on this clock.
 pub(crate) fn real(span: Span) -> Duration {
     let nanos = u128::from(span.0) * u128::from(TRUE) / u128::from(rate().parts);

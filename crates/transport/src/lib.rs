@@ -32,7 +32,7 @@ pub mod tls;
 mod transport;
 pub mod wire;
 
-pub use clock::{now, reading};
+pub use clock::{calendar_ahead, now, reading};
 pub use config::{Config, Identity, Limits, Security, Timing};
 pub use handler::{Down, Handler, Hello, Lost, Scope, SendError, Watch};
 pub use io::{Io, OtherCluster};

@@ -223,3 +223,42 @@ async fn a_replicated_map_is_read_as_it_was_written_and_given_to_who_joins() {
     assert_eq!(third.write(b"x").await, Err(GroupError::Excluded));
     drop((a, b));
 }
+
+/// A rolling upgrade: who speaks the first version of the wire has locks as all have, and the others have
+/// groups and roles among themselves; when it is started again with the second version, it has them too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_older_member_has_locks_and_learns_the_rest_when_it_is_upgraded() {
+    let plan = Plan::of(&["a", "b", "c"]);
+    let older = |name: &str| {
+        let mut config = plan.config(name);
+        config.versions = 1..=1;
+        Member::start(config).expect("a member")
+    };
+    // The first to be seated is the most senior: who keeps the roll of groups among the others is another one.
+    let a = older("a");
+    let (b, c) = (plan.start("b"), plan.start("c"));
+    for member in [&a, &b, &c] {
+        until_seated(member, &["a", "b", "c"]).await;
+    }
+    let mut fences = Vec::new();
+    for member in [&a, &b, &c, &a] {
+        let guard = member.lock("all").timeout(PATIENCE).await.expect("all have locks");
+        fences.push(guard.fence());
+    }
+    assert!(fences.is_sorted(), "{fences:?}");
+    let (mut at_b, at_c) = (join(&b, "news").await, join(&c, "news").await);
+    at_c.send(&7_u64.to_le_bytes(), Order::Uniform).await.expect("it is sent");
+    let heard = |told: Delivery| match told {
+        Delivery::Message(message) => Some(number(message.bytes())),
+        _ => None,
+    };
+    while heard(next(&mut at_b).await.expect("it is in it")) != Some(7) {}
+    assert!(a.leave(PATIENCE).await, "it leaves");
+    a.stop();
+    until_seated(&b, &["b", "c"]).await;
+    let a = plan.start("a");
+    until_seated(&a, &["a", "b", "c"]).await;
+    let mut at_a = join(&a, "news").await;
+    at_c.send(&8_u64.to_le_bytes(), Order::Total).await.expect("it is sent");
+    while heard(next(&mut at_a).await.expect("it is in it")) != Some(8) {}
+}

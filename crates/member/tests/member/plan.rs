@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use quorate_member::{Config, Engine, Member, Seed, Standing, Status, Timers};
+use quorate_member::{Config, Engine, Member, Seed, Standing, Status, Timers, VERSIONS};
 use quorate_transport::Security;
 use tempfile::TempDir;
 
@@ -44,6 +44,7 @@ impl Plan {
             timers: Timers::of(Duration::from_millis(900)).expect("a lease"),
             found: self.seeds[0].name.as_str() == name,
             trust_refusal: false,
+            versions: VERSIONS,
             security: Security::Plain { anywhere: false },
             engine: Engine::Embedded,
             history: None,

@@ -197,12 +197,22 @@ impl Groups {
 
     // Views of the cluster
 
-    /// A view of the cluster begins, of which this process is a member.
-    pub fn install(&mut self, now: Time, gate: &Gate, out: &mut dyn Outlet) {
+    /// A view of the cluster begins, of which this process is a member. Groups are among those of its
+    /// members who know them, which is a matter of their programs: all who do know who does.
+    pub fn install(
+        &mut self,
+        now: Time,
+        gate: &Gate,
+        knows_groups: impl Fn(Life) -> bool,
+        out: &mut dyn Outlet,
+    ) {
         let Some(me) = gate.lives.get(gate.rank).copied() else { return };
-        let (lives, nodes) = (Arc::clone(&gate.lives), Arc::clone(&gate.nodes));
+        let all = gate.lives.iter().copied().zip(gate.nodes.iter().copied());
+        let (lives, nodes): (Vec<Life>, Vec<NodeId>) =
+            all.filter(|(life, _)| *life == me || knows_groups(*life)).unzip();
+        self.owing = lives.iter().copied().filter(|life| *life != me).collect();
+        let (lives, nodes) = (lives.into(), nodes.into());
         self.seating = Some(Seating { epoch: gate.epoch, me, lives, nodes, begun: now });
-        self.owing = gate.lives.iter().copied().filter(|life| *life != me).collect();
         self.directory.clear();
         self.rolls.clear();
         // Nobody has to know of who wanted to come and does not any more.
@@ -238,6 +248,26 @@ impl Groups {
         }
         for (from, frame) in core::mem::take(&mut self.early) {
             self.receive(now, from, frame, out);
+        }
+    }
+
+    /// It turns out that a member of the view knows no groups: nothing is waited for from it.
+    pub fn exclude(&mut self, now: Time, life: Life, out: &mut dyn Outlet) {
+        let Some(seating) = &mut self.seating else { return };
+        let Some(place) = seating.lives.iter().position(|it| *it == life) else { return };
+        let others = |at: usize| at != place;
+        seating.lives = except(&seating.lives, others);
+        seating.nodes = except(&seating.nodes, others);
+        self.heard_from(now, life, out);
+    }
+
+    /// Nothing more is to come from a member about which groups it is in.
+    fn heard_from(&mut self, now: Time, life: Life, out: &mut dyn Outlet) {
+        if self.owing.remove(&life) && self.owing.is_empty() {
+            self.open(now, out);
+            for (from, frame) in core::mem::take(&mut self.early) {
+                self.receive(now, from, frame, out);
+            }
         }
     }
 
@@ -425,11 +455,8 @@ impl Groups {
             }
             Body::Groups { entries, left } => {
                 self.note(by, &entries);
-                if left == 0 && self.owing.remove(&by) && self.owing.is_empty() {
-                    self.open(now, out);
-                    for (from, frame) in core::mem::take(&mut self.early) {
-                        self.receive(now, from, frame, out);
-                    }
+                if left == 0 {
+                    self.heard_from(now, by, out);
                 }
             }
             Body::Join { .. } | Body::Leave => self.enroll(now, by, &group, &body, out),
@@ -455,6 +482,11 @@ impl Groups {
         }
         self.early.push((from, frame));
     }
+}
+
+/// Those whose places fit.
+fn except<T: Copy>(all: &[T], fits: impl Fn(usize) -> bool) -> Arc<[T]> {
+    all.iter().enumerate().filter(|(at, _)| fits(*at)).map(|(_, it)| *it).collect()
 }
 
 fn port<'a>(

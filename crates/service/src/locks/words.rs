@@ -389,6 +389,14 @@ pub const KINDS: &[&str] = &[
     "ASK", "TELL", "CIRCLE",
 ];
 
+impl Frame {
+    /// Is it about who leads, which not every version of the wire can say?
+    #[must_use]
+    pub const fn is_of_roles(&self) -> bool {
+        matches!(&self.body, Body::Step { msg: Inner::Rights(msg), .. } if msg.is_of_roles())
+    }
+}
+
 impl Message for Frame {
     fn kind(&self) -> &'static str {
         match self.body {

@@ -157,6 +157,7 @@ impl Seat {
                 self.renew(cx);
             }
             Command::Renew => self.renew(cx),
+            Command::StoodStill => self.on_stood_still(cx),
             Command::Set(settings) => self.order(cx, Order::Set(settings)),
         }
         Ok(())
@@ -458,6 +459,15 @@ impl Seat {
             Stage::Retiring(life, until) if now >= until => self.leave(cx, life),
             _ => {}
         }
+    }
+
+    /// Whatever was begun by the clock as it was is not counted on any more: neither the lease, nor what
+    /// is under way. What is renewed from now on is counted from now on.
+    fn on_stood_still(&mut self, cx: &mut Ctx<'_, Party>) {
+        cx.trace("clock stood still", &[]);
+        self.lease.close();
+        self.lose(cx);
+        self.renew(cx);
     }
 
     fn lose(&mut self, cx: &mut Ctx<'_, Party>) {

@@ -108,6 +108,8 @@ pub enum Command {
     Severed(Life),
     /// Renew now.
     Renew,
+    /// The own clock has stood still for some time, so that a lease may be over which it says is not.
+    StoodStill,
     /// Let all go by this from now on.
     Set(Settings),
 }

@@ -18,6 +18,9 @@ pub(super) struct Net {
     pub(super) told: Vec<Vec<Event>>,
     /// How many frames were sent, by kind.
     pub(super) sent: BTreeMap<&'static str, u64>,
+    /// Whose programs know no groups; and who is known for that from the start of a view.
+    pub(super) mute: Vec<usize>,
+    pub(super) older: Vec<usize>,
     now: Time,
     epoch: u64,
 }
@@ -54,6 +57,8 @@ impl Net {
             links: BTreeMap::new(),
             told: std::iter::repeat_with(Vec::new).take(count).collect(),
             sent: BTreeMap::new(),
+            mute: Vec::new(),
+            older: Vec::new(),
             now: Time(1_000_000),
             epoch: 0,
         };
@@ -96,12 +101,23 @@ impl Net {
         self.links.retain(|(from, to), _| !gone(from) && !gone(to));
         let lives: Vec<Life> = members.iter().map(|at| Life(10 + *at as u64)).collect();
         let nodes: Vec<NodeId> = members.iter().map(|at| NodeId::at(*at)).collect();
-        for (rank, at) in members.iter().enumerate() {
+        let mute = self.mute.clone();
+        let older: Vec<Life> = self.older.iter().map(|at| Life(10 + *at as u64)).collect();
+        let speaks = |(_, at): &(usize, &usize)| !mute.contains(at);
+        for (rank, at) in members.iter().enumerate().filter(speaks) {
             let gate = Gate::new(self.now, Epoch(self.epoch), rank, &lives, &nodes, false);
             self.on(*at, |groups, now, out| {
-                groups.install(now, &gate, out);
+                groups.install(now, &gate, |life| !older.contains(&life), out);
                 groups.lease(now, Some(now + Span::units(1_000_000)), out);
             });
+        }
+    }
+
+    /// It is learned that the program of one knows no groups.
+    pub(super) fn learn(&mut self, older: usize) {
+        let life = Life(10 + older as u64);
+        for at in (0..self.spaces.len()).filter(|at| *at != older) {
+            self.on(at, |groups, now, out| groups.exclude(now, life, out));
         }
     }
 

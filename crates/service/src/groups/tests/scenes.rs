@@ -152,3 +152,26 @@ fn a_change_inside_of_a_view_costs_its_members_only() {
     assert_eq!(net.sent.values().sum::<u64>(), 1 + 2 + 6 + 6);
     assert_eq!(net.stream(0).last().map(String::as_str), Some("view of 2"));
 }
+
+/// The most senior member of the view is too old to know groups: the others have theirs without it.
+#[test]
+fn groups_are_among_those_who_know_them() {
+    for learns_later in [false, true] {
+        let mut net = three();
+        net.mute.push(0);
+        if !learns_later {
+            net.older.push(0);
+        }
+        net.install(&[0, 1, 2]);
+        net.run();
+        if learns_later {
+            assert_eq!(net.stream(1), [""; 0], "it waits for the word of all");
+            net.learn(0);
+        }
+        net.send(2, Order::Uniform, "after all").expect("there is room");
+        net.turn(2);
+        net.run();
+        assert_eq!(net.stream(1), ["view of 2", "after all"], "{learns_later}");
+        assert_eq!(net.stream(2), net.stream(1));
+    }
+}

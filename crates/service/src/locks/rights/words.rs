@@ -101,6 +101,23 @@ pub enum Msg {
     Unled(Fence),
 }
 
+impl Msg {
+    /// Is it about who leads, which not every version of the wire can say?
+    pub(crate) const fn is_of_roles(&self) -> bool {
+        matches!(
+            self,
+            Self::Rank { .. }
+                | Self::Leads { .. }
+                | Self::Prefer(_)
+                | Self::Wanted(_)
+                | Self::Yield(_)
+                | Self::Watch(_)
+                | Self::Led { .. }
+                | Self::Unled(_)
+        )
+    }
+}
+
 impl Message for Msg {
     fn kind(&self) -> &'static str {
         match self {
