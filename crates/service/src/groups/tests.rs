@@ -17,8 +17,8 @@ fn run(seed: u64) -> Option<String> {
 }
 
 #[test]
-fn three_thousand_schedules_break_nothing() {
-    if let Some((seed, text)) = first_broken(seeds(3_000), None, run) {
+fn a_thousand_schedules_break_nothing() {
+    if let Some((seed, text)) = first_broken(seeds(1_000), None, run) {
         let schedule = Schedule::drawn(seed);
         std::println!("{schedule:#?}");
         if std::env::var("TRACE").is_ok() {
@@ -58,7 +58,6 @@ found! {
     what_only_one_has_and_does_not_share_is_found: "TakeItAlong";
     a_view_that_begins_before_all_have_everything_is_found: "BeginWhenMarked";
     uniform_that_is_only_total_is_found: "UniformIsTotal";
-    uniform_whose_place_is_known_to_one_is_found: "PlaceNeedNotBeKnown";
     a_cause_that_is_forgotten_is_found: "ForgetWhatCameBefore";
     a_rest_that_is_delivered_as_it_came_is_found: "CloseInOrderOfArrival";
     what_came_before_a_state_and_is_kept_is_found: "KeepWhatCameBefore";

@@ -23,17 +23,17 @@ fn run_roles(seed: u64) -> Option<String> {
 
 #[test]
 fn twenty_thousand_schedules_break_nothing() {
-    no_schedule_breaks_anything(Schedule::drawn);
+    no_schedule_breaks_anything(20_000, Schedule::drawn);
 }
 
 #[test]
-fn twenty_thousand_schedules_of_roles_break_nothing() {
-    no_schedule_breaks_anything(Schedule::of_roles);
+fn five_thousand_schedules_of_roles_break_nothing() {
+    no_schedule_breaks_anything(5_000, Schedule::of_roles);
 }
 
-fn no_schedule_breaks_anything(drawn: fn(u64) -> Schedule) {
+fn no_schedule_breaks_anything(count: u64, drawn: fn(u64) -> Schedule) {
     let run = |seed| drawn(seed).run(None);
-    if let Some((seed, text)) = first_broken(seeds(20_000), None, run) {
+    if let Some((seed, text)) = first_broken(seeds(count), None, run) {
         let schedule = drawn(seed);
         std::println!("{schedule:#?}");
         if std::env::var("TRACE").is_ok() {

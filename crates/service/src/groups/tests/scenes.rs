@@ -4,6 +4,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::net::{Net, group};
+use crate::flaw::plant;
 use crate::groups::{Command, Event, Limits, Order, Refused};
 
 fn three() -> Net {
@@ -72,20 +73,29 @@ fn a_sender_is_slowed_by_who_takes_least_and_nothing_is_lost() {
     assert_eq!(net.send(1, Order::Total, "more"), Ok(()));
 }
 
-#[test]
-fn uniform_waits_for_all_and_for_the_place() {
+/// How much of a uniform message is delivered at its sender: before the third has it, before the third
+/// knows its place, and in the end.
+fn delivered_as_uniform() -> [usize; 3] {
     let mut net = three();
     net.send(1, Order::Uniform, "u").expect("there is room");
     net.drain(1, 0);
     net.turn(0);
     net.drain(0, 1);
-    assert!(net.stream(1).is_empty(), "the third does not have it");
+    let unheard = net.stream(1).len();
     net.drain(1, 2);
     net.turn(2);
     net.drain(2, 1);
-    assert!(net.stream(1).is_empty(), "the third does not know its place");
+    let unplaced = net.stream(1).len();
     net.run();
     assert!((0..3).all(|at| net.stream(at) == ["u"]));
+    [unheard, unplaced, net.stream(1).len()]
+}
+
+#[test]
+fn uniform_waits_for_all_and_for_the_place() {
+    assert_eq!(delivered_as_uniform(), [0, 0, 1]);
+    // Random schedules come by it too seldom.
+    assert_eq!(plant("PlaceNeedNotBeKnown", delivered_as_uniform), [0, 1, 1]);
 }
 
 #[test]
