@@ -142,6 +142,10 @@ enum Right {
         fence: Fence,
         /// It is to be given back: nobody enters any more.
         recalled: bool,
+        /// Nobody has entered since it came: one may, also if it is recalled meanwhile. The home hears the
+        /// grant and the recall in one step; where somebody always waits to be alone, nobody at the home
+        /// would ever share.
+        fresh: bool,
     },
     /// Let one in, or several to share.
     Exclusive {
@@ -171,7 +175,9 @@ impl Rights {
             Some(Holder { mode: Mode::Exclusive, .. }) => {
                 Right::Exclusive { turn: 0, shared: None }
             }
-            Some(Holder { fence, .. }) => Right::Shared { fence: *fence, recalled: false },
+            Some(Holder { fence, .. }) => {
+                Right::Shared { fence: *fence, recalled: false, fresh: false }
+            }
         };
         Self {
             me,
@@ -219,7 +225,7 @@ impl Rights {
         match (&self.right, mode) {
             (Right::Exclusive { .. }, Mode::Exclusive) => self.users == 0,
             (Right::Exclusive { shared, .. }, Mode::Shared) => self.users == 0 || shared.is_some(),
-            (Right::Shared { recalled, .. }, Mode::Shared) => !recalled,
+            (Right::Shared { recalled, fresh, .. }, Mode::Shared) => *fresh || !recalled,
             (Right::Places(free), Mode::Permit) => !free.is_empty(),
             _ => false,
         }
@@ -235,7 +241,10 @@ impl Rights {
                 *shared = None;
                 next
             }
-            (Right::Shared { fence, .. }, _) => *fence,
+            (Right::Shared { fence, fresh, .. }, _) => {
+                *fresh = false;
+                *fence
+            }
             (Right::Places(free), _) if !free.is_empty() => return free.remove(0),
             (Right::Places(_) | Right::None, _) => next,
         };
@@ -341,7 +350,7 @@ impl Rights {
         }
         self.talk_to_self(post);
         // The home may have to recall from itself what it shares, before it can have more.
-        if let Right::Shared { recalled: true, .. } = self.right {
+        if matches!(self.right, Right::Shared { recalled: true, .. }) && !self.may(mode) {
             self.settle(post);
         }
     }
@@ -434,7 +443,7 @@ impl Rights {
                 self.answered(number);
                 match &mut self.right {
                     Right::Places(free) => free.push((place, fence)),
-                    right => *right = Right::Shared { fence, recalled: false },
+                    right => *right = Right::Shared { fence, recalled: false, fresh: true },
                 }
             }
             Msg::Recall if from == HOME => {
