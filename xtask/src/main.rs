@@ -31,8 +31,8 @@ usage: cargo xtask CHORE
   tidy           checks the rules of STYLE.md that no compiler knows
   chaos          puts real members under real faults, drawn from seeds, and judges what they did
                  (as root; --seed S, --count N, --jobs N, --keep DIR; chaos --help shows all)
-  bench NAME     measures against a reference: check, sim, transport, cluster, locks or group; what building
-                 costs: build; or writes docs/states.md: states";
+  bench NAME     measures against a reference: check, sim, transport, cluster, locks, group or leaders; what
+                 building costs: build; or writes docs/states.md: states";
 
 /// What a chore comes to: a failure is told in words.
 type Outcome = Result<(), Failure>;
@@ -82,7 +82,7 @@ fn run(words: &[&str]) -> Outcome {
         ["bench", "build"] => chores::bench_build(&root),
         ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),
         ["bench"] => Err(Failure::Usage(
-            "bench needs a NAME: check, sim, transport, cluster, locks, group, build or states"
+            "bench needs a NAME: check, sim, transport, cluster, locks, group, leaders, build or states"
                 .into(),
         )),
         ["help" | "--help" | "-h"] => {
