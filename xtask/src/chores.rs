@@ -222,8 +222,12 @@ pub(crate) fn chaos(root: &Path, rest: &[&str]) -> Result<(), String> {
 
 /// What is measured of real clusters, and what the program calls it that measures: it is an agent too, to
 /// which `locks` and `group` mean something else.
-pub(crate) const CLUSTER_BENCHES: [(&str, &str); 3] =
-    [("cluster", "cluster"), ("locks", "lock-bars"), ("group", "group-bars")];
+pub(crate) const CLUSTER_BENCHES: [(&str, &str); 4] = [
+    ("cluster", "cluster"),
+    ("locks", "lock-bars"),
+    ("group", "group-bars"),
+    ("leaders", "leaders"),
+];
 
 /// Measures against a reference, in one run.
 pub(crate) fn bench(root: &Path, name: &str, rest: &[&str]) -> Result<(), String> {

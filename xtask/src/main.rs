@@ -33,8 +33,8 @@ usage: cargo xtask CHORE
   chaos          puts real members under real faults, drawn from seeds, and judges what they did
                  (as root; --seed S, --count N, --jobs N, --keep DIR; chaos --help shows all)
   upgrade        replaces members of the last release by those of this tree, one after the other
-  bench NAME     measures against a reference: check, sim, transport, cluster, locks or group; what building
-                 costs: build; or writes docs/states.md: states";
+  bench NAME     measures against a reference: check, sim, transport, cluster, locks, group or leaders; what
+                 building costs: build; or writes docs/states.md: states";
 
 /// What a chore comes to: a failure is told in words.
 type Outcome = Result<(), Failure>;
@@ -85,7 +85,7 @@ fn run(words: &[&str]) -> Outcome {
         ["bench", "build"] => chores::bench_build(&root),
         ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),
         ["bench"] => Err(Failure::Usage(
-            "bench needs a NAME: check, sim, transport, cluster, locks, group, build or states"
+            "bench needs a NAME: check, sim, transport, cluster, locks, group, leaders, build or states"
                 .into(),
         )),
         ["help" | "--help" | "-h"] => {

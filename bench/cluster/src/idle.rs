@@ -46,9 +46,6 @@ pub(crate) fn measure(seconds: u64) -> Result<(), String> {
         let bytes = (after.written - before.written) / quarters;
         println!("{name:<28}{cpu:>8.2} %{bytes:>22.0}");
     }
-    if etcd.is_none() {
-        println!("(no etcd to compare with: Debian's package is etcd-server)");
-    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::peer::{LOCKS, Pair};
 use crate::redis::{self, RETRIES, Retry};
 use crate::servers::{Server, etcd_take_over};
 use crate::table::{Goal, Row, print, quantile};
-use crate::takeover::{self, Victim};
+use crate::takeover::{self, Times, Victim};
 use crate::{idle, pin, pingpong};
 
 /// How long a holder keeps what the next one sleeps for, in microseconds.
@@ -25,27 +25,45 @@ const TIME: Duration = Duration::from_millis(1_500);
 /// The lease of the dev profile.
 const LEASE_MS: f64 = 1_500.0;
 
-pub(crate) fn measure(idle_seconds: u64) -> Result<(), String> {
+/// What is measured together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// One process on its own.
+    Alone,
+    /// From hand to hand, and how fairly.
+    Hands,
+    /// Many clients.
+    Crowds,
+    /// Holders are killed.
+    Killed,
+    /// Nothing is done.
+    Idle,
+}
+
+pub(crate) fn measure(idle_seconds: u64, only: Option<Part>) -> Result<(), String> {
     if pin::cores() < 2 {
         println!("(one core only: what is measured across cores is measured on one)");
     }
-    let redis = Server::redis();
-    if redis.is_none() {
-        println!("(no Redis to compare with: Debian's package is redis-server)");
+    let wanted = |part: Part| only.is_none_or(|only| only == part);
+    let (mut rows, mut notes, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    let redis = if wanted(Part::Alone) || wanted(Part::Crowds) { Server::redis() } else { None };
+    if wanted(Part::Alone) {
+        parts.push(alone(&mut rows, &mut notes, redis.as_ref()));
     }
-    let (mut rows, mut notes) = (Vec::new(), Vec::new());
-    let mut parts = vec![
-        alone(&mut rows, &mut notes, redis.as_ref()),
-        hand_over(&mut rows, &mut notes),
-        crowds(&mut rows, &mut notes, redis.as_ref()),
-    ];
+    if wanted(Part::Hands) {
+        parts.push(hand_over(&mut rows, &mut notes));
+    }
+    if wanted(Part::Crowds) {
+        parts.push(crowds(&mut rows, &mut notes, redis.as_ref()));
+    }
     drop(redis);
-    let etcd = Server::etcd();
-    if etcd.is_none() {
-        println!("(no etcd to compare with: Debian's package is etcd-server)");
+    let etcd = if wanted(Part::Killed) || wanted(Part::Idle) { Server::etcd() } else { None };
+    if wanted(Part::Killed) {
+        parts.push(take_over(&mut rows, &mut notes, etcd.as_ref()));
     }
-    parts.push(take_over(&mut rows, &mut notes, etcd.as_ref()));
-    parts.push(idle_row(&mut rows, etcd.as_ref(), idle_seconds));
+    if wanted(Part::Idle) {
+        parts.push(idle_row(&mut rows, etcd.as_ref(), idle_seconds));
+    }
     let missed = print(&rows);
     notes.iter().for_each(|note| println!("{note}"));
     println!("{} bars, {missed} missed", rows.len());
@@ -257,26 +275,29 @@ fn take_over(
     let reference = etcd.map(|etcd| etcd_take_over(etcd.address)).transpose()?;
     let shown = reference.map_or("–".into(), |ms| format!("etcd, TTL 5 s: {ms:.0} ms"));
     let agent = LEASE_MS * 1.1 + 100.0;
-    for (bar, mut times, must, stretch) in [
+    type Measure = fn() -> Result<Times, String>;
+    let bars: [(_, Measure, _, _); 3] = [
         (
             "killed holder, embedded",
-            takeover::embedded(9)?,
+            || takeover::embedded(9),
             ("< 100 ms", 100.0),
             Some(("< 30 ms", 30.0)),
         ),
         (
             "killed holder, client of an agent",
-            takeover::of_agents(Victim::Client, 9)?,
+            || takeover::of_agents(Victim::Client, 9),
             ("< 50 ms", 50.0),
             Some(("< 10 ms", 10.0)),
         ),
         (
             "killed agent, whose client holds",
-            takeover::of_agents(Victim::Agent, 4)?,
+            || takeover::of_agents(Victim::Agent, 4),
             ("≤ 1.1 T + 100 ms", agent),
             None,
         ),
-    ] {
+    ];
+    for (bar, measure, must, stretch) in bars {
+        let mut times = measure().map_err(|why| format!("{bar}: {why}"))?;
         let ms = times.median();
         rows.push(Row {
             bar,

@@ -3,6 +3,7 @@
 //! The program is its own agent: `agent` and what follows is what `quorate agent` is.
 
 mod changes;
+mod corosync;
 mod fleet;
 mod groups;
 mod idle;
@@ -44,6 +45,9 @@ enum Task {
         /// How long the idle cluster is watched, in seconds
         #[arg(long, default_value_t = 10)]
         idle: u64,
+        /// Measure this part only
+        #[arg(long)]
+        only: Option<locks::Part>,
     },
     /// A member that does what its parent says
     #[command(hide = true)]
@@ -58,6 +62,12 @@ enum Task {
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
     },
+    /// How long it takes after kill -9 of a leader until another one leads
+    Leaders {
+        /// How many leaders are killed
+        #[arg(long, default_value_t = 40)]
+        rounds: usize,
+    },
     /// Be a member that stands for a role, and say when it leads
     #[command(hide = true)]
     Lead(leaders::Candidate),
@@ -68,10 +78,11 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Cluster { rounds, idle } => cluster(rounds, idle),
-        Task::Bars { idle } => locks::measure(idle),
+        Task::Bars { idle, only } => locks::measure(idle, only),
         Task::Peer(options) => peer::be(options),
         Task::Pong { address, core, rounds, pause } => pingpong::pong(address, core, rounds, pause),
         Task::Group { seconds } => groups::measure(seconds.clamp(0.1, 60.0)),
+        Task::Leaders { rounds } => leaders::measure(rounds),
         Task::Lead(candidate) => candidate.lead(),
         Task::Agent(task) => match quorate_agent::run_beside(task, takeover::hold_if_told) {
             Ok(code) => return ExitCode::from(code),

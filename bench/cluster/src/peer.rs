@@ -142,7 +142,7 @@ pub(crate) fn be(options: PeerOptions) -> Result<(), String> {
         let seen = timeout(PATIENCE, status.wait_for(seated)).await;
         seen.map_err(|_| "no view of all".to_owned())?.map_err(|error| error.to_string())?;
         drop(status);
-        // Whoever is seated first sees to it that there is a namespace.
+        // What the register says of it, it may still have to be told.
         let begun = Instant::now();
         while let Err(error) = member.lock("ready").timeout(PATIENCE).await {
             if begun.elapsed() > PATIENCE {

@@ -41,7 +41,7 @@ impl Server {
         let mut command = Command::new("redis-server");
         command.args(["--bind", "127.0.0.1", "--port", &address.port().to_string()]);
         command.args(["--save", "", "--appendonly", "no", "--dir"]).arg(root.path());
-        Self::start(command, address, root)
+        Self::start(command, address, root, "Redis: Debian's package is redis-server")
     }
 
     /// One etcd; none if it is not installed.
@@ -53,12 +53,22 @@ impl Server {
         command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
         command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
         command.args(["--initial-cluster", &format!("one={peer}")]);
-        Self::start(command, address, root)
+        Self::start(command, address, root, "etcd: Debian's package is etcd-server")
     }
 
-    fn start(mut command: Command, address: SocketAddr, root: tempfile::TempDir) -> Option<Self> {
+    /// Starts it; if that cannot be done, says what there is nothing to compare with.
+    fn start(
+        mut command: Command,
+        address: SocketAddr,
+        root: tempfile::TempDir,
+        what: &str,
+    ) -> Option<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let server = Self { child: command.spawn().ok()?, address, _root: root };
+        let Ok(child) = command.spawn() else {
+            println!("(nothing to compare with of {what})");
+            return None;
+        };
+        let server = Self { child, address, _root: root };
         let begun = Instant::now();
         while TcpStream::connect(address).is_err() {
             if begun.elapsed() > PATIENCE {
@@ -120,7 +130,8 @@ pub(crate) fn etcd_take_over(address: SocketAddr) -> Result<f64, String> {
     sleep(Duration::from_secs(TTL) / 6);
     let killed = Instant::now();
     let mut line = String::new();
-    while !line.contains("DELETE") {
+    // The head of the answer speaks of the method of that name.
+    while !(line.starts_with('{') && line.contains("DELETE")) {
         line.clear();
         if events.read_line(&mut line).map_err(|error| error.to_string())? == 0 {
             return Err("etcd ended the watch".into());

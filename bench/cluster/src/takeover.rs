@@ -148,10 +148,6 @@ impl Wrapped {
         Ok(Self(command.spawn()?))
     }
 
-    fn has_ended(&mut self) -> bool {
-        self.0.try_wait().is_ok_and(|status| status.is_some())
-    }
-
     fn kill(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill();
@@ -180,19 +176,8 @@ pub(crate) fn of_agents(victim: Victim, rounds: usize) -> Result<Times, String> 
     let mut fleet = Fleet::start(3, "dev")?;
     let mut times = Times::default();
     let mut wrapped = Vec::new();
-    // Whoever is seated first sees to it that there is a namespace: until then nobody is granted anything.
-    let begun = Instant::now();
-    let mut first = Wrapped::start(&fleet, 0).map_err(said)?;
-    while holder(&fleet).is_none() {
-        if first.has_ended() {
-            first = Wrapped::start(&fleet, 0).map_err(said)?;
-        }
-        if begun.elapsed() > PATIENCE {
-            return Err("no agent grants anything".into());
-        }
-        sleep(LOOK);
-    }
-    wrapped.push(first);
+    wrapped.push(Wrapped::start(&fleet, 0).map_err(said)?);
+    next(&fleet, 0)?;
     for place in 1..3 {
         wrapped.push(Wrapped::start(&fleet, place).map_err(said)?);
     }

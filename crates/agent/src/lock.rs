@@ -18,7 +18,7 @@ use rustix::process::{
 };
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::Failure;
@@ -200,17 +200,17 @@ impl Session {
         Ok(Heard { left, lost: lost.filter_map(|lost| lost["grant"].as_u64()).collect() })
     }
 
-    /// Asks again and again, as long as somebody wants to know: until when the session's locks may be
-    /// used, each time it was answered.
-    pub(crate) fn keep_alive(&self) -> mpsc::Receiver<Word> {
-        let (told, left) = mpsc::channel(4);
+    /// Asks again and again, as long as somebody may want to know: until when the session's locks may be
+    /// used, as was answered last. Who waits for a lock does not look, however long that takes.
+    pub(crate) fn keep_alive(&self) -> watch::Receiver<Option<Word>> {
+        let (told, left) = watch::channel(None);
         let session = Self { socket: self.socket.clone(), id: self.id };
         tokio::spawn(async move {
             loop {
                 let begun = Instant::now();
                 let pause = match session.ping().await {
                     Ok(Heard { left, lost }) => {
-                        if told.send((begun + left, lost)).await.is_err() {
+                        if told.send(Some((begun + left, lost))).is_err() {
                             return;
                         }
                         // As often as the lease is renewed that it rests on.
@@ -293,7 +293,7 @@ impl Work<'_> {
     pub(crate) async fn run(
         self,
         held: &Holding,
-        left: mpsc::Receiver<Word>,
+        left: watch::Receiver<Option<Word>>,
         asked: impl Future<Output = ()>,
     ) -> Result<u8, Failure> {
         let Holding { grant, begun, mut until, .. } = *held;
@@ -369,10 +369,10 @@ impl Work<'_> {
     }
 }
 
-/// What is told next; nothing more comes once it has ended.
-async fn next_of<T>(told: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+/// What was told last, if that is new; nothing more comes once it has ended.
+async fn next_of<T: Clone>(told: &mut Option<watch::Receiver<Option<T>>>) -> Option<T> {
     match told {
-        Some(told) => told.recv().await,
+        Some(told) => told.changed().await.ok().and_then(|()| told.borrow_and_update().clone()),
         None => std::future::pending().await,
     }
 }
@@ -405,4 +405,44 @@ fn code(status: ExitStatus) -> u8 {
     let signalled = || status.signal().map(|signal| 128 + signal);
     let code = status.code().or_else(signalled).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::routing::post;
+    use axum::{Json, Router};
+    use tokio::net::UnixListener;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_waits_for_a_lock_is_heard_however_long_that_takes() {
+        let place = tempfile::tempdir().expect("a folder");
+        let socket = place.path().join("agent.sock");
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let answer = move || {
+            let number = counted.fetch_add(1, Ordering::Relaxed) + 1;
+            async move { Json(json!({ "left_ms": 80, "lost": [{ "grant": number }] })) }
+        };
+        let agent = Router::new().route("/v1/sessions/7", post(answer));
+        tokio::spawn(axum::serve(listener, agent).into_future());
+        let session = Session { socket, id: 7 };
+        // Nobody looks at what is told.
+        let left = session.keep_alive();
+        let often = async {
+            while asked.load(Ordering::Relaxed) < 20 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(20), often).await.expect("the agent is asked again and again");
+        // Once somebody does, that is what was answered last.
+        let (_, lost) = next_of(&mut Some(left)).await.expect("it was answered");
+        assert!(lost[0] >= 19, "{lost:?}");
+    }
 }

@@ -23,6 +23,7 @@ use crate::bridge::Bridge;
 use crate::config::Config;
 use crate::place::Place;
 use crate::runtime::{Asker, Command};
+use crate::spaces::founded;
 use crate::words::{Frame, Introduction};
 
 /// The engine of this process.
@@ -84,7 +85,7 @@ impl Consensus {
     /// If it cannot be written.
     pub(crate) fn found(place: &Place, config: &Config, begin: u64) -> Result<(), String> {
         let id = random_id();
-        let register = Register::founded(begin, Settings { lease: config.timers.span() });
+        let register = founded(begin, Settings { lease: config.timers.span() });
         let stored = Stored::founding(id, vec![id], register).map_err(|error| error.to_string())?;
         match Redb::create(&place.authority(), &stored) {
             // It crashed after this and before it said so.

@@ -69,14 +69,14 @@ impl Counts {
     /// A wish came to this at once.
     pub(crate) fn at_once(&self, outcome: &Outcome) {
         match outcome {
-            Outcome::Granted(..) => one(&self.at_once),
+            Outcome::Granted(..) => self.taken(),
             Outcome::Refused(_) => one(&self.refused),
         }
     }
 
-    /// A lock that rested here was taken.
+    /// A lock was granted at once. It is called under the mutex of the heart: nobody else counts meanwhile.
     pub(crate) fn taken(&self) {
-        one(&self.at_once);
+        self.at_once.store(self.at_once.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
     /// The lease was renewed when so much of it was left.

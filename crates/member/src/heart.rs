@@ -9,10 +9,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
 
 use quorate_authority::Histogram;
 use quorate_core::trace::{Happening, Recorder};
-use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Time};
+use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Span, Time};
 use quorate_service::groups;
 use quorate_service::history::{self, Fact};
 use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Text, Wish, WishId};
@@ -30,6 +31,14 @@ use crate::roles::{Observers, Seen};
 use crate::runtime::Command;
 use crate::trace::Tracer;
 use crate::words::Frame;
+
+/// Users that take one lock after the other look after so long whether the thread of the transport has to run,
+/// and let it: what has come may be that somebody elsewhere wants the lock.
+const TURN: Span = Span(40_000);
+/// The same, if it had to when they looked last: it may not have got a core yet, or have one of its own.
+const TURN_AGAIN: Span = Span(5_000);
+/// So often users let it go first when it waits for the heart.
+const WAYS: u32 = 64;
 
 /// The node that a process is, to itself.
 pub(crate) const ME: NodeId = NodeId::at(0);
@@ -87,6 +96,11 @@ pub(crate) struct Heart {
     ways: Vec<Option<Way>>,
     lease: Arc<Lease>,
     wishes: u64,
+    /// When users last looked whether the thread of the transport has to run, whether it had to, and whether
+    /// it is time to look again.
+    turned: Time,
+    pressed: Arc<AtomicBool>,
+    turn: bool,
     /// What was granted is written down, with what is held, if a history is asked for.
     diary: Option<Diary>,
     pub(crate) counts: Arc<Counts>,
@@ -145,6 +159,10 @@ const fn written(fence: Fence) -> history::Fence {
 /// The heart of a process, for all its threads.
 pub(crate) struct Shared {
     heart: Mutex<Option<Heart>>,
+    /// Does the thread of the transport wait for it?
+    awaited: AtomicBool,
+    /// Had it something to do when users looked last?
+    pressed: Arc<AtomicBool>,
     /// The way to the thread of the transport, once there is one.
     remote: OnceLock<Remote<Command>>,
     /// Until when the process may act; 0 while it may not.
@@ -171,11 +189,24 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     pub(crate) fn new(tracer: Option<Tracer>) -> Self {
-        let (heart, remote) = (Mutex::new(None), OnceLock::new());
+        let (heart, awaited, remote) = (Mutex::new(None), AtomicBool::new(false), OnceLock::new());
         let (until, losses) = (watch::Sender::new(Time::ZERO), Arc::default());
-        let (main, nobody, woken) = (SPACE.into(), "".into(), AtomicBool::new(false));
+        let (main, nobody, woken) = (Text::fixed(SPACE), Text::fixed(""), AtomicBool::new(false));
         let (counts, syncs, tracer) = (Arc::default(), OnceLock::new(), Mutex::new(tracer));
-        Self { heart, remote, until, losses, main, nobody, woken, counts, syncs, tracer }
+        Self {
+            heart,
+            awaited,
+            pressed: Arc::default(),
+            remote,
+            until,
+            losses,
+            main,
+            nobody,
+            woken,
+            counts,
+            syncs,
+            tracer,
+        }
     }
 
     /// This is the way to the thread of the transport.
@@ -201,9 +232,33 @@ impl Shared {
         self.woken.store(false, Ordering::SeqCst);
     }
 
-    /// The heart, if the process has one yet. A step that panicked has ended the process.
+    /// The heart, if the process has one yet, for the thread of the transport. A mutex goes to whoever runs
+    /// when it is free, and those who take one lock after the other do: they are told that it is awaited.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Heart>> {
+        if let Ok(heart) = self.heart.try_lock() {
+            return heart;
+        }
+        self.awaited.store(true, Ordering::Relaxed);
+        let heart = self.heart.lock();
+        self.awaited.store(false, Ordering::Relaxed);
+        // A step that panicked has ended the process.
+        heart.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The heart, for a user.
+    fn enter(&self) -> MutexGuard<'_, Option<Heart>> {
+        for _ in 0..WAYS {
+            if !self.awaited.load(Ordering::Relaxed) {
+                break;
+            }
+            thread::yield_now();
+        }
         self.heart.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a lock that rests here and that nobody else wants.
+    pub(crate) fn take(&self, lock: &LockId, owner: (Option<u64>, &Text)) -> Option<Taken> {
+        self.enter().as_mut()?.take(lock, owner)
     }
 
     /// Is any guard of this process lost that was not given back yet?
@@ -215,25 +270,39 @@ impl Shared {
     pub(crate) fn begin(&self, service: Service, seed: u64, diary: Option<Diary>) {
         let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (losses, counts) = (Arc::clone(&self.losses), Arc::clone(&self.counts));
-        *self.lock() = Some(Heart::new(service, seed, losses, (diary, counts, tracer)));
+        let signs = (losses, Arc::clone(&self.pressed));
+        *self.lock() = Some(Heart::new(service, seed, signs, (diary, counts, tracer)));
     }
 
     /// Gives a guard back, or a wish up.
     pub(crate) fn release(&self, lock: &LockId, id: WishId) {
-        let mut calls = Calls::new();
-        if let Some(heart) = self.lock().as_mut()
-            && !heart.put_back(lock, id)
-        {
-            heart.release(quorate_transport::now(), lock, id);
-            heart.send_directly(&mut calls);
+        let (mut calls, mut turn) = (Calls::new(), false);
+        if let Some(heart) = self.enter().as_mut() {
+            if !heart.put_back(lock, id) {
+                heart.release(quorate_transport::now(), lock, id);
+                heart.send_directly(&mut calls);
+            }
+            turn = std::mem::take(&mut heart.turn);
         }
         calls.into_iter().for_each(|call| call());
+        if turn {
+            self.let_run();
+        }
+    }
+
+    /// Lets the thread of the transport run, if it has something to do.
+    fn let_run(&self) {
+        let pressed = self.remote.get().is_some_and(Remote::is_busy);
+        self.pressed.store(pressed, Ordering::Relaxed);
+        if pressed {
+            thread::yield_now();
+        }
     }
 
     /// A step of a user: what it sends goes out from here.
     pub(crate) fn step<R>(&self, act: impl FnOnce(&mut Heart, Time, &mut Calls) -> R) -> Option<R> {
         let mut calls = Calls::new();
-        let result = self.lock().as_mut().map(|heart| {
+        let result = self.enter().as_mut().map(|heart| {
             let result = act(heart, quorate_transport::now(), &mut calls);
             heart.send_directly(&mut calls);
             result
@@ -247,7 +316,7 @@ impl Heart {
     fn new(
         service: Service,
         seed: u64,
-        losses: Arc<AtomicUsize>,
+        (losses, pressed): (Arc<AtomicUsize>, Arc<AtomicBool>),
         (diary, counts, tracer): (Option<Diary>, Arc<Counts>, Option<Tracer>),
     ) -> Self {
         Self {
@@ -267,6 +336,9 @@ impl Heart {
             ways: Vec::new(),
             lease: Arc::new(Lease::lost()),
             wishes: 0,
+            turned: Time::ZERO,
+            pressed,
+            turn: false,
             diary,
             counts,
             tracer,
@@ -311,6 +383,10 @@ impl Heart {
         let now = quorate_transport::now();
         let (fence, until) = self.node.protocol_mut().take(now, lock, id, owner)?;
         self.wishes = id.0;
+        let pause = if self.pressed.load(Ordering::Relaxed) { TURN_AGAIN } else { TURN };
+        if now.since(self.turned) > pause {
+            (self.turned, self.turn) = (now, true);
+        }
         self.counts.taken();
         if let Some(diary) = &mut self.diary {
             diary.granted(id, lock.clone(), fence, until);
@@ -575,9 +651,11 @@ impl Heart {
             Output::Multicast { to, msg: service::Msg::Group(frame), .. } => {
                 let frame = Frame::Group(frame);
                 let bytes = frame.encode();
+                // As with locks.
                 for way in to.iter().filter_map(|to| self.way(to, &frame)) {
-                    // As with locks.
-                    let _ = way.send(Lane::Data, &bytes);
+                    if let Ok(sending) = way.put(Lane::Data, &bytes) {
+                        calls.push(Box::new(move || sending.go()));
+                    }
                 }
             }
             Output::Emit(service::Event::Group(event)) => {

@@ -17,7 +17,7 @@ use quorate_service::service;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::heart::{Heart, Outcome, Question, Shared, Waiter};
+use crate::heart::{Heart, Outcome, Question, Shared, Taken, Waiter};
 use crate::lease::Lease;
 use crate::runtime::Command;
 
@@ -324,14 +324,17 @@ impl Asking {
     }
 
     /// Takes the lock, if it rests at this process and nobody else wants it.
-    fn take(&self) -> Option<Guard> {
+    fn take(&self) -> Option<Taken> {
         if self.mode != Mode::Exclusive || self.permits.is_some() {
             return None;
         }
-        let taken = self.shared.lock().as_mut()?.take(&self.lock, (self.session, &self.owner));
-        let (id, fence, lease) = taken?;
-        let (shared, lock) = (Arc::clone(&self.shared), self.lock.clone());
-        Some(Guard { shared, lock, id, place: 0, fence, lease })
+        self.shared.take(&self.lock, (self.session, &self.owner))
+    }
+
+    /// What was taken, as its user has it.
+    fn guard(self, (id, fence, lease): Taken) -> Guard {
+        let Self { shared, lock, .. } = self;
+        Guard { shared, lock, id, place: 0, fence, lease }
     }
 
     fn locks(&self) -> Locks {
@@ -359,8 +362,8 @@ impl Asking {
     /// # Errors
     /// Why it is not to be had.
     pub fn blocking(self) -> Result<Guard, LockError> {
-        if let Some(guard) = self.take() {
-            return Ok(guard);
+        if let Some(taken) = self.take() {
+            return Ok(self.guard(taken));
         }
         if let Some(permits) = self.permits {
             let (locks, space) = (self.locks(), self.lock.space.as_str());
@@ -489,8 +492,8 @@ impl Future for Acquiring {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let State::Asked(asked) = &mut self.0 {
             let asking = asked.take().expect("it is not polled after it was ready");
-            if let Some(guard) = asking.take() {
-                return Poll::Ready(Ok(guard));
+            if let Some(taken) = asking.take() {
+                return Poll::Ready(Ok(asking.guard(taken)));
             }
             self.0 = State::Waits(Box::pin(asking.wait()));
         }

@@ -15,7 +15,7 @@ use quorate_service::lease::{beat, since};
 use quorate_service::locks::Limits;
 use quorate_service::seat::{self, Party, Seat};
 use quorate_service::service::{self, Service};
-use quorate_service::{Host, Settings, Space, Start};
+use quorate_service::{Host, Settings, Start};
 use quorate_transport::{Down, Handler, Hello, Io, Lane, Lost, Name, Peer, Remote, Scope, Watch};
 use tokio::sync::oneshot;
 use tracing::{debug, error, info, warn};
@@ -28,7 +28,7 @@ use crate::heart::{Calls, Heart, ME, Shared, Way};
 use crate::place::Place;
 use crate::process::{self, Sight};
 use crate::report::Report;
-use crate::spaces::Definition;
+use crate::spaces::{Definition, founded};
 use crate::words::{Frame, GROUPS_SINCE, Introduction};
 
 /// So often an etcd is tried again that does not answer at first.
@@ -315,12 +315,27 @@ impl Runtime {
     // The service
 
     fn step(&mut self, io: &mut Io<'_>, input: Input<Service>) {
+        self.step_by(io, |_| Some(input));
+    }
+
+    /// A frame of a member. Whoever is not in the register as it is known here says it again.
+    fn hear(&mut self, io: &mut Io<'_>, peer: Peer, msg: service::Msg) {
+        let name = io.name(peer).clone();
+        self.step_by(io, |heart| {
+            let from = heart.seat()?.node(name.as_str())?;
+            Some(Input::Message { from, msg })
+        });
+    }
+
+    /// A step, if there is one to take: all of it while the heart is had once.
+    fn step_by(&mut self, io: &mut Io<'_>, input: impl FnOnce(&Heart) -> Option<Input<Service>>) {
         let (now, mut calls, mut outputs) = (io.now(), Calls::new(), Vec::new());
         let mut left = false;
-        let written = happening(&input);
-        {
+        let news = {
             let mut heart = self.shared.lock();
             let Some(heart) = heart.as_mut() else { return };
+            let Some(input) = input(heart) else { return };
+            let written = happening(&input);
             let (outcome, record) = heart.handle(now, input, written);
             if let Err(refusal) = outcome {
                 debug!(%refusal, "the seat refused");
@@ -362,7 +377,10 @@ impl Runtime {
             if let Some(until) = until {
                 self.shared.until.send_replace(until);
             }
-        }
+            let known = heart.seat().map(Seat::known);
+            let news = known.filter(|known| self.report.is_news(known.revision));
+            news.map(|known| Arc::clone(&known.register))
+        };
         calls.into_iter().for_each(|call| call());
         for output in outputs {
             // Seats say nothing to several at once, and only where the register is, is anything kept.
@@ -376,7 +394,9 @@ impl Runtime {
                 let _ = told.send(());
             }
         }
-        self.look_after_register(io);
+        if let Some(register) = news {
+            self.look_after_register(io, &register);
+        }
     }
 
     fn send(&mut self, io: &mut Io<'_>, to: NodeId, msg: seat::Msg) {
@@ -411,40 +431,18 @@ impl Runtime {
         self.mind_voters(io);
     }
 
-    /// The register may have changed: who is to be reached, and whose process is to be watched.
-    fn look_after_register(&mut self, io: &mut Io<'_>) {
-        let Some(known) = self.with_seat(|seat| seat.known().clone()) else { return };
-        if !self.report.is_news(known.revision) {
-            return;
-        }
-        self.report.look(&known.register);
-        self.dial(io, &known.register);
+    /// The register has changed: who is to be reached, and whose process is to be watched.
+    fn look_after_register(&mut self, io: &mut Io<'_>, register: &Arc<Register>) {
+        self.report.look(register);
+        self.dial(io, register);
         if let Some(heart) = self.shared.lock().as_mut() {
             heart.find_ways();
         }
-        self.see_to_namespace(io, &known.register);
         self.see_to_hosting(io);
         self.see_to_definitions(io);
-        let over = self.watch_processes(io, &known.register);
+        let over = self.watch_processes(io, register);
         for start in over {
             self.exited(io, start);
-        }
-    }
-
-    /// The most senior member sees to it that there is a namespace for locks that name none.
-    fn see_to_namespace(&mut self, io: &mut Io<'_>, register: &Register) {
-        let mine = self.shared.lock().as_ref().and_then(Heart::life);
-        let senior = mine.is_some() && register.view().first().copied() == mine;
-        if senior && register.space(crate::locks::SPACE).is_none() {
-            let space = Space {
-                algorithm: crate::locks::ALGORITHM.to_owned(),
-                permits: 1,
-                lock_delay: Span(0),
-            };
-            let order = Order::Space { name: crate::locks::SPACE.to_owned(), space };
-            let patience = beat(self.lease());
-            let Self { consensus, bridge, remote, .. } = self;
-            consensus.order(io, bridge, remote, (Asker::Seat, 0), order, patience);
         }
     }
 
@@ -569,30 +567,7 @@ impl Runtime {
                 self.consensus.answered(io.now());
                 self.hear_authority(io, msg);
             }
-            msg => {
-                let name = io.name(peer).as_str();
-                // Whoever is not in the register as it is known here says it again.
-                let from = self.with_seat(|seat| seat.node(name)).flatten();
-                if let Some(from) = from {
-                    self.step(io, Input::Message { from, msg: service::Msg::Seat(msg) });
-                }
-            }
-        }
-    }
-
-    fn on_lock(&mut self, io: &mut Io<'_>, peer: Peer, frame: quorate_service::locks::Frame) {
-        let name = io.name(peer).as_str();
-        let from = self.with_seat(|seat| seat.node(name)).flatten();
-        if let Some(from) = from {
-            self.step(io, Input::Message { from, msg: service::Msg::Lock(frame) });
-        }
-    }
-
-    fn on_group(&mut self, io: &mut Io<'_>, peer: Peer, frame: quorate_service::groups::Frame) {
-        let name = io.name(peer).as_str();
-        let from = self.with_seat(|seat| seat.node(name)).flatten();
-        if let Some(from) = from {
-            self.step(io, Input::Message { from, msg: service::Msg::Group(frame) });
+            msg => self.hear(io, peer, service::Msg::Seat(msg)),
         }
     }
 
@@ -666,7 +641,7 @@ impl Handler for Runtime {
             return self.bridge.ask(&self.remote, async move {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH);
                 let begin = since.map_or(1, |it| u64::try_from(it.as_millis()).unwrap_or(1));
-                let founding = found.then(|| Register::founded(begin, settings));
+                let founding = found.then(|| founded(begin, settings));
                 let place = quorate_authority::etcd::Place { endpoints, key, patience };
                 let mut etcd = Etcd::connect(place.clone(), founding.clone()).await;
                 // One that was started together with this process needs its time.
@@ -733,8 +708,12 @@ impl Handler for Runtime {
             }
             (Lane::Control, Some(Frame::Seat(msg))) => self.on_seat(io, peer, msg),
             (Lane::Control, Some(Frame::Consensus(word))) => self.consensus.hear(peer, word),
-            (Lane::Data, Some(Frame::Lock(frame))) => self.on_lock(io, peer, frame),
-            (Lane::Data, Some(Frame::Group(frame))) => self.on_group(io, peer, frame),
+            (Lane::Data, Some(Frame::Lock(frame))) => {
+                self.hear(io, peer, service::Msg::Lock(frame))
+            }
+            (Lane::Data, Some(Frame::Group(frame))) => {
+                self.hear(io, peer, service::Msg::Group(frame));
+            }
             _ => io.close(peer, "a frame that cannot be read"),
         }
     }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use quorate_core::{Span, Time};
 use quorate_service::locks::Kind;
-use quorate_service::{Register, SPACES_MAX, Space};
+use quorate_service::{Order, Register, SPACES_MAX, Settings, Space};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::locks::{ALGORITHM, LockError, Locks};
+use crate::locks::{ALGORITHM, LockError, Locks, SPACE};
 use crate::runtime::Command;
 
 /// What the locks of a namespace are like.
@@ -70,6 +70,16 @@ impl Namespace {
             Err(why) => refused(why.to_string()),
         }
     }
+}
+
+/// The register that a cluster begins with. It has the namespace of locks that name none, so that whoever
+/// asks for one in the first moment of a cluster is not refused.
+pub(crate) fn founded(from: u64, settings: Settings) -> Register {
+    let mut register = Register::founded(from, settings);
+    let space = Space { algorithm: ALGORITHM.to_owned(), permits: 1, lock_delay: Span(0) };
+    // It is the first one.
+    register.apply(&Order::Space { name: SPACE.to_owned(), space });
+    register
 }
 
 fn refused<T>(why: impl Into<String>) -> Result<T, LockError> {
@@ -194,4 +204,18 @@ enum Put {
     There,
     /// It is on its way.
     Ordered,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_begins_with_the_namespace_of_locks_that_name_none() {
+        let register = founded(7, Settings { lease: Span(1) });
+        let spaces: Vec<_> = register.spaces().collect();
+        let [(SPACE, space)] = spaces[..] else { panic!("{spaces:?}") };
+        assert_eq!(Namespace::from(space), Namespace::default());
+        assert!(Kind::of(space).is_ok());
+    }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mio::Waker;
+use mio::{Registry, Waker};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::stats::{Stats, count};
 
@@ -11,14 +12,27 @@ use crate::stats::{Stats, count};
 #[derive(Debug)]
 pub(crate) struct Bell {
     waker: Waker,
+    /// What the thread waits for.
+    registry: Registry,
     asleep: AtomicBool,
     stopping: AtomicBool,
     stats: Arc<Stats>,
 }
 
 impl Bell {
-    pub(crate) const fn new(waker: Waker, stats: Arc<Stats>) -> Self {
-        Self { waker, asleep: AtomicBool::new(false), stopping: AtomicBool::new(false), stats }
+    pub(crate) const fn new(waker: Waker, registry: Registry, stats: Arc<Stats>) -> Self {
+        let (asleep, stopping) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { waker, registry, asleep, stopping, stats }
+    }
+
+    /// Is the thread in the middle of a turn, or has something come that it has not looked at?
+    pub(crate) fn is_busy(&self) -> bool {
+        if !self.asleep.load(Ordering::Relaxed) {
+            return true;
+        }
+        let mut waited_for = [PollFd::new(&self.registry, PollFlags::IN)];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut waited_for, Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 
     /// Wakes the thread if it sleeps or is about to. Of several that ring at once, one pays for it.

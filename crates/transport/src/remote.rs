@@ -30,6 +30,13 @@ impl<C> Remote<C> {
         self.bell.ring();
         Ok(())
     }
+
+    /// Has the thread something to do? It may have no core to do it on, and who keeps one busy can let it run.
+    /// It may cost a call to the system.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.bell.is_busy()
+    }
 }
 
 /// Sends frames in one session with one peer, from any thread.

@@ -48,7 +48,8 @@ impl<C: Send + 'static> Transport<C> {
         let poll = Poll::new()?;
         let stats = Arc::new(Stats::default());
         let waker = Waker::new(poll.registry(), WAKER)?;
-        let bell = Arc::new(Bell::new(waker, Arc::clone(&stats)));
+        let waited_for = poll.registry().try_clone()?;
+        let bell = Arc::new(Bell::new(waker, waited_for, Arc::clone(&stats)));
         let (commands, inbox) = channel();
         let remote = Remote { commands, bell: Arc::clone(&bell) };
         let registry = poll.registry().try_clone()?;

@@ -15,6 +15,21 @@ async fn three(plan: &Plan) -> [Member; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_asks_in_the_first_moment_of_a_cluster_waits_for_its_seat_and_nothing_else() {
+    let plan = Plan::of(&["a", "b", "c"]);
+    let members = ["a", "b", "c"].map(|name| plan.start(name));
+    let begun = Instant::now();
+    for member in &members {
+        while let Err(why) = member.lock("first").timeout(PATIENCE).await {
+            assert_eq!(why, LockError::NotPrimary);
+            assert!(begun.elapsed() < PATIENCE, "it has no seat");
+            tokio::task::yield_now().await;
+        }
+    }
+    members.into_iter().for_each(Member::stop);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lock_goes_from_hand_to_hand_and_its_fences_grow() {
     let plan = Plan::of(&["a", "b", "c"]);
     let members = three(&plan).await;

@@ -3,47 +3,94 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use quorate_algorithms::mutex;
 use quorate_core::{Life, Message, NodeId, Span, Time};
 
 use crate::register::Epoch;
 
-/// A text that is shared and not changed: of a name, of an owner.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text(Arc<str>);
+/// A text that is not changed, of a name or of an owner: shared, or fixed in the program.
+#[derive(Clone)]
+pub struct Text(Kept);
+
+#[derive(Clone)]
+enum Kept {
+    Fixed(&'static str),
+    Shared(Arc<str>),
+}
 
 impl Text {
+    /// One that is fixed in the program: it costs nothing to clone.
+    #[must_use]
+    pub const fn fixed(text: &'static str) -> Self {
+        Self(Kept::Fixed(text))
+    }
+
     /// The text itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Kept::Fixed(text) => text,
+            Kept::Shared(text) => text,
+        }
+    }
+}
+
+// However it is kept, a text is what it says.
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialOrd for Text {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (one, other) = (self.as_str(), other.as_str());
+        // Most locks are looked for in the namespace that is fixed.
+        if core::ptr::eq(one, other) { Ordering::Equal } else { one.cmp(other) }
+    }
+}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self(text.into())
+        Self(Kept::Shared(text.into()))
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(text.into())
+        Self(Kept::Shared(text.into()))
     }
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 #[cfg(feature = "serde")]
 impl serde::Serialize for Text {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
+        serializer.serialize_str(self.as_str())
     }
 }
 

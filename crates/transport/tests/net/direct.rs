@@ -2,11 +2,12 @@
 
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Instant;
 
 use quorate_transport::{Direct, Lane, SendError};
 
 use crate::certificates::Authority;
-use crate::node::{Node, Seen, name, plain};
+use crate::node::{Node, Order, PATIENCE, Seen, name, plain};
 
 fn direct(node: &Node, to: &'static str) -> Direct {
     node.run(move |io| io.direct(io.peer(&name(to)).unwrap()).unwrap())
@@ -59,6 +60,31 @@ fn frames_of_many_threads_keep_their_order() {
     });
     let counters = a.transport.stats().counters();
     assert!(counters.writes < 8_000, "writes are shared: {counters:?}");
+}
+
+#[test]
+fn others_see_whether_the_thread_has_something_to_do() {
+    let (a, b) = (Node::start(plain("a")), Node::start(plain("b")));
+    a.dial_node(&b);
+    a.until_up();
+    b.until_up();
+    let remote = b.transport.remote();
+    let until = |busy: bool| {
+        let begun = Instant::now();
+        while remote.is_busy() != busy {
+            assert!(begun.elapsed() < PATIENCE, "it is always {}", !busy);
+            thread::yield_now();
+        }
+    };
+    let (go_on, told) = channel::<()>();
+    let work: Order = Box::new(move |_| drop(told.recv()));
+    until(false);
+    assert!(remote.tell(work).is_ok());
+    a.send(&b.name, Lane::Data, b"come");
+    assert!((0..1_000).all(|_| remote.is_busy()));
+    drop(go_on);
+    assert_eq!(b.frame().1, b"come");
+    until(false);
 }
 
 #[test]
