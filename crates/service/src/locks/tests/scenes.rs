@@ -168,34 +168,6 @@ fn nothing_is_granted_between_a_stop_and_the_next_view() {
     }
 }
 
-/// How many wishes are granted after a stop, before the next view and in it.
-fn granted_after_a_stop(algorithm: &str) -> (usize, usize) {
-    let mut net = Net::of(1, algorithm, 1);
-    let used = net.wish(0, "a", X);
-    net.run();
-    net.release(0, "a", used);
-    net.told.clear();
-    net.on(0, |space, _, _| space.stop());
-    for name in ["a", "b"] {
-        net.wish(0, name, X);
-        net.run();
-    }
-    let before = net.granted().len();
-    net.change(&[0]);
-    (before, net.granted().len())
-}
-
-#[test]
-fn nothing_is_granted_between_a_stop_and_the_next_view() {
-    for Space { algorithm, permits, .. } in spaces() {
-        if permits == 1 {
-            assert_eq!(granted_after_a_stop(&algorithm), (0, 2), "{algorithm}");
-            let (past, _) = plant("StepPastTheGate", || granted_after_a_stop(&algorithm));
-            assert!(past > 0, "{algorithm}: a step past the gate is found");
-        }
-    }
-}
-
 /// Readers share, a writer waits for them, and readers who come later wait for the writer.
 #[test]
 fn readers_share_and_writers_do_not_starve() {
