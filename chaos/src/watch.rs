@@ -31,6 +31,8 @@ struct Follow {
     read: u64,
     /// Half a line that is still being written.
     rest: Vec<u8>,
+    /// What comes next may be the second half of a line.
+    half: bool,
 }
 
 /// What a process and its users came to.
@@ -57,7 +59,7 @@ pub(crate) struct Seat {
 impl Watch {
     /// Of the process that writes there, and whose users write beside it.
     pub(crate) fn new(own: PathBuf, users: PathBuf) -> Self {
-        let [own, users] = [own, users].map(|path| Follow { path, read: 0, rest: Vec::new() });
+        let [own, users] = [own, users].map(Follow::new);
         Self { own, users, seat: None, presides: false, served: Served::default() }
     }
 
@@ -149,6 +151,10 @@ impl Served {
 }
 
 impl Follow {
+    const fn new(path: PathBuf) -> Self {
+        Self { path, read: 0, rest: Vec::new(), half: false }
+    }
+
     /// What was written since. That there is no file yet is no error.
     fn look(&mut self) -> io::Result<Vec<Fact>> {
         let mut file = match File::open(&self.path) {
@@ -168,11 +174,12 @@ impl Follow {
                 io::Error::other(format!("{} is no history: {error}", self.path.display()))
             })
         };
-        let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        lines.map(fact).collect()
+        let left_off = usize::from(std::mem::take(&mut self.half));
+        let lines = lines.split(|byte| *byte == b'\n').skip(left_off);
+        lines.filter(|line| !line.is_empty()).map(fact).collect()
     }
 
-    /// Goes to the end. Every record is written in one piece.
+    /// Goes to the end. A file may grow in the middle of a line: the first one from there is left off.
     fn skip(&mut self) -> io::Result<()> {
         self.read = match fs::metadata(&self.path) {
             Ok(file) => file.len(),
@@ -180,6 +187,7 @@ impl Follow {
             Err(error) => return Err(error),
         };
         self.rest.clear();
+        self.half = self.read > 0;
         Ok(())
     }
 }
