@@ -404,6 +404,13 @@ impl Schedule {
         }
     }
 
+    /// Do commands run at this member, if they do? In a long schedule they do not where one is killed again and
+    /// again: an agent with commands is dead only by its silence, and whoever is silent often has to stay away.
+    #[must_use]
+    pub const fn has_jobs(&self, member: Member) -> bool {
+        self.samples.is_none() || member.0 < self.seeds
+    }
+
     /// All members that take part at some time.
     pub fn all(&self) -> impl Iterator<Item = Member> + use<> {
         (0..self.rates.len() as u8).map(Member)
@@ -658,6 +665,7 @@ mod tests {
                     panic!("{fault}")
                 };
                 assert!(member.0 >= seeds && at.0 + back < heal.0, "{fault}");
+                assert!(!Schedule::soak(1, minutes).has_jobs(member), "{fault}");
             }
         }
     }

@@ -313,7 +313,8 @@ impl<'a> Stage<'a> {
                     running.watch.look_at_users()?;
                 }
             }
-            if let Some(wrong) = host.see_to_job(self.program, self.jobs)? {
+            let jobs = self.jobs && self.schedule.has_jobs(host.member);
+            if let Some(wrong) = host.see_to_job(self.program, jobs)? {
                 self.broken.push(format!("{wrong} at {}", host.member));
             }
         }
