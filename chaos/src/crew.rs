@@ -21,7 +21,7 @@ use signal_hook::flag;
 use crate::host::{Flaw, FlawAt, Program};
 use crate::schedule::{Beyond, Member, Schedule};
 use crate::stage::{self, Report};
-use crate::{job, users};
+use crate::{job, soak, users};
 
 /// The variable by which a process knows that a worker has started it.
 const PART: &str = "QUORATE_CHAOS";
@@ -31,7 +31,7 @@ pub(crate) const FLAW: &str = "QUORATE_FLAW";
 const WORKER: &str = "chaos-worker";
 /// How often it is looked who has ended.
 const LOOK: Duration = Duration::from_millis(20);
-/// So long may a schedule take, whatever happens.
+/// So long may a schedule take that is not a long one.
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// What is to be run.
@@ -47,6 +47,8 @@ pub struct Options {
     pub keep: Keep,
     /// Break what members rely on, instead of what they survive.
     pub beyond: Option<Beyond>,
+    /// One long schedule of so many minutes, in which nothing may grow.
+    pub soak: Option<u64>,
     /// What members run.
     pub program: Program,
 }
@@ -64,12 +66,21 @@ pub enum Keep {
 
 impl Options {
     fn schedule(&self, seed: u64) -> Schedule {
-        drawn(seed, self.beyond)
+        drawn(seed, self.beyond, self.soak)
+    }
+
+    /// So long may a schedule take, whatever happens.
+    fn limit(&self) -> Duration {
+        LIMIT + Duration::from_secs(90 * self.soak.unwrap_or(0))
     }
 }
 
-fn drawn(seed: u64, beyond: Option<Beyond>) -> Schedule {
-    beyond.map_or_else(|| Schedule::of(seed), |beyond| Schedule::beyond(seed, beyond))
+fn drawn(seed: u64, beyond: Option<Beyond>, soak: Option<u64>) -> Schedule {
+    match (beyond, soak) {
+        (_, Some(minutes)) => Schedule::soak(seed, minutes),
+        (Some(beyond), None) => Schedule::beyond(seed, beyond),
+        (None, None) => Schedule::of(seed),
+    }
 }
 
 /// What came of it.
@@ -89,6 +100,10 @@ pub struct Outcome {
     pub lost: usize,
     /// How many commands ran under locks.
     pub commands: usize,
+    /// How often somebody led in a role.
+    pub terms: usize,
+    /// How many messages of groups were delivered.
+    pub messages: usize,
     /// A signal ended it.
     pub interrupted: bool,
 }
@@ -102,6 +117,8 @@ impl Outcome {
         self.changes = [0, 1].map(|it| self.changes[it] + report.changes[it]);
         self.lost += report.lost;
         self.commands += report.commands;
+        self.terms += report.terms;
+        self.messages += report.messages;
     }
 
     /// As a program ends: 0 if nothing is broken, 1 if something is.
@@ -149,7 +166,7 @@ fn take_part() -> i32 {
         flaw::plant(&flaw::Flaw { algorithm: "", name, answer: "" });
     }
     let task = <Part as clap::Parser>::parse().task;
-    match quorate_agent::run_beside(task, |locks| users::begin(&locks)) {
+    match quorate_agent::run_beside(task, |member| users::begin(&member)) {
         Ok(code) => code.into(),
         Err(failure) => {
             eprintln!("{}", failure.sentence);
@@ -190,7 +207,7 @@ pub fn run(options: &Options) -> io::Result<Outcome> {
         }
         let mut going_on = Vec::new();
         for mut worker in working {
-            match worker.ended()? {
+            match worker.ended(options.limit())? {
                 None => going_on.push(worker),
                 Some(report) => {
                     healed.extend(report.healed_after);
@@ -212,6 +229,7 @@ pub fn run(options: &Options) -> io::Result<Outcome> {
 
 fn summary(outcome: &Outcome, healed: &mut [f64], took: Duration) -> String {
     let Outcome { ran, broken, interrupted, grants, changes, lost, commands, .. } = outcome;
+    let Outcome { terms, messages, .. } = outcome;
     let [changed, refused] = changes;
     let mut text = format!("{ran} schedules, {broken} broken");
     if *interrupted {
@@ -224,6 +242,7 @@ fn summary(outcome: &Outcome, healed: &mut [f64], took: Duration) -> String {
     _ = write!(text, "; {:.1} s", took.as_secs_f64());
     _ = write!(text, "\n{grants} grants, {lost} guards lost, {commands} commands under locks; ");
     _ = write!(text, "what is guarded was changed {changed} times and refused {refused} times");
+    _ = write!(text, "\n{terms} terms of leaders, {messages} messages of groups delivered");
     text
 }
 
@@ -245,6 +264,7 @@ impl Worker {
         command.arg(std::env::current_exe()?).arg(WORKER).arg(seed.to_string());
         command.arg(&folder).arg(&program.path).arg(program.lease.as_millis().to_string());
         command.arg(options.beyond.map_or("", Beyond::name));
+        command.arg(options.soak.unwrap_or(0).to_string());
         command.args(program.flaw.iter().map(shown));
         command.env(PART, "1");
         // Away from the terminal's signals: whoever has started it says when it ends.
@@ -255,8 +275,8 @@ impl Worker {
     }
 
     /// What came of it, if it has ended.
-    fn ended(&mut self) -> io::Result<Option<Report>> {
-        let late = self.begun.elapsed() > LIMIT;
+    fn ended(&mut self, limit: Duration) -> io::Result<Option<Report>> {
+        let late = self.begun.elapsed() > limit;
         if late {
             self.child.kill()?;
         }
@@ -268,7 +288,7 @@ impl Worker {
         let failed = |why: String| Report { broken: vec![why], ..Report::default() };
         Ok(Some(match serde_json::from_str(&text) {
             Ok(report) if status.success() => report,
-            _ if late => failed(format!("it has not ended after {LIMIT:?}")),
+            _ if late => failed(format!("it has not ended after {limit:?}")),
             _ => {
                 let said = std::fs::read_to_string(self.folder.join("worker.log"));
                 let said = said.unwrap_or_default();
@@ -288,6 +308,13 @@ impl Worker {
         let seen =
             format!("{processes} processes, {views} views, {grants} grants{healed}, {took:.1} s");
         println!("{mark:<7}seed {seed}  {schedule}  ({seen})");
+        if !report.samples.is_empty() {
+            println!("{}", soak::table(&report.samples));
+            let word = if soak::growth(&report.samples).is_empty() { "flat" } else { "NOT FLAT" };
+            println!(
+                "memory, threads and file descriptors of members to which nothing was done: {word}"
+            );
+        }
         for text in broken {
             println!("       {text}");
         }
@@ -312,7 +339,7 @@ impl Drop for Worker {
     }
 }
 
-/// The worker's side: SEED FOLDER PROGRAM LEASE BEYOND [FLAW].
+/// The worker's side: SEED FOLDER PROGRAM LEASE BEYOND MINUTES [FLAW].
 fn work(words: &[OsString]) -> i32 {
     // Whatever goes wrong in any thread ends this process, and with it all that it has started.
     std::panic::set_hook(Box::new(|panic| {
@@ -340,7 +367,7 @@ fn work(words: &[OsString]) -> i32 {
 }
 
 fn read_words(words: &[OsString]) -> Result<(Schedule, Program, PathBuf), String> {
-    let [seed, folder, path, lease, beyond, flaw @ ..] = words else {
+    let [seed, folder, path, lease, beyond, minutes, flaw @ ..] = words else {
         return Err("too few words".into());
     };
     let number = |word: &OsString| {
@@ -351,7 +378,8 @@ fn read_words(words: &[OsString]) -> Result<(Schedule, Program, PathBuf), String
     let lease = Duration::from_millis(number(lease)?);
     let program = Program { path: path.into(), lease, flaw };
     let beyond = beyond.to_str().filter(|word| !word.is_empty()).map(str::parse).transpose()?;
-    Ok((drawn(number(seed)?, beyond), program, folder.into()))
+    let soak = Some(number(minutes)?).filter(|minutes| *minutes > 0);
+    Ok((drawn(number(seed)?, beyond, soak), program, folder.into()))
 }
 
 fn shown(flaw: &Flaw) -> String {

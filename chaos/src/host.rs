@@ -77,7 +77,9 @@ pub(crate) struct Host {
     /// The folder of the schedule. All paths that members are told are from there: those of sockets
     /// must not be long.
     folder: PathBuf,
-    starts: u32,
+    pub(crate) starts: u32,
+    /// Pauses between wrappers are so many times as long.
+    pace: u64,
     pub(crate) running: Option<Running>,
     /// The wrapper at its agent, if there is one, or when there is to be one again.
     pub(crate) job: Option<Job>,
@@ -108,6 +110,7 @@ impl Host {
             port: Port::open(member.0 + 1)?,
             folder: folder.to_owned(),
             starts: 0,
+            pace: schedule.pace,
             running: None,
             job: None,
             next_job: Instant::now(),
@@ -144,13 +147,14 @@ impl Host {
             command.env(FLAW, &flaw.name);
         }
         let seed = schedule.seed << 16 | u64::from(self.member.0) << 8 | u64::from(self.starts);
-        let (member, forces) = (self.member.to_string(), schedule.forces);
-        let users = Users { member, history: history.clone(), seed, forces };
+        let (member, forces, pace) = (self.member.to_string(), schedule.forces, schedule.pace);
+        let users = Users { member, history: history.clone(), seed, forces, pace };
         command.env(users::VARIABLE, users.words());
         command.current_dir(&self.folder).stdin(Stdio::null());
         command.stdout(log.try_clone()?).stderr(log);
         let child = self.port.spawn(command)?;
-        let watch = Watch::new(self.folder.join(history));
+        let users = users::history_beside(&history);
+        let watch = Watch::new(self.folder.join(history), self.folder.join(users));
         self.running = Some(Running { child, watch, stopped: false, leaves: false });
         Ok(())
     }
@@ -205,7 +209,8 @@ impl Host {
         if let Some(job) = &mut self.job {
             let Some(ended) = job.ended()? else { return Ok(None) };
             self.job = None;
-            self.next_job = Instant::now() + Duration::from_millis(self.dice.between(20..=120));
+            let pause = Duration::from_millis(self.pace * self.dice.between(20..=120));
+            self.next_job = Instant::now() + pause;
             return Ok(ended.err());
         }
         let stays = self.running.as_ref().is_some_and(|running| !running.leaves);

@@ -36,6 +36,10 @@ struct Cli {
     /// Break what members rely on, which has to be found: clocks or refusals
     #[arg(long, value_name = "WHAT")]
     beyond: Option<Beyond>,
+    /// Run one long schedule of so many minutes instead, and see whether what members take stays flat
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=240))]
+    #[arg(conflicts_with_all = ["count", "jobs", "beyond", "quorate"])]
+    soak: Option<u64>,
     /// Plant a mistake: NAME at one member, NAME@all, or NAME@b
     #[arg(long, value_name = "NAME", value_parser = read_flaw)]
     flaw: Option<Flaw>,
@@ -70,7 +74,8 @@ fn start(cli: Cli) -> Result<ExitCode, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let path = whole(&cli.quorate.unwrap_or(own))?;
     let program = Program { path, lease: Duration::from_millis(cli.lease), flaw: cli.flaw };
-    let Cli { seed, count, jobs, beyond, .. } = cli;
-    let options = Options { seed, count, jobs: jobs.into(), keep, beyond, program };
+    let Cli { seed, count, jobs, beyond, soak, .. } = cli;
+    let count = if soak.is_some() { 1 } else { count };
+    let options = Options { seed, count, jobs: jobs.into(), keep, beyond, soak, program };
     run(&options).map(|outcome| outcome.code()).map_err(|error| error.to_string())
 }

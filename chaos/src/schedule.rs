@@ -215,6 +215,10 @@ pub struct Schedule {
     pub jobs: bool,
     /// Do users ask for locks by force?
     pub forces: bool,
+    /// Pauses of users are so many times as long as usual.
+    pub pace: u64,
+    /// How often it is looked what those take of their machine to whom nothing is done, if it is.
+    pub samples: Option<Ms>,
     /// What is done, in order.
     pub steps: Vec<Step>,
     /// When nothing more is done, and all is repaired.
@@ -281,6 +285,8 @@ const KINDS: [Kind; 20] = [
 /// So many of these in one schedule. No more: whoever is doomed more often has to stay away for longer
 /// than the time in which all have to be seated.
 const FAULTS: RangeInclusive<u64> = 2..=5;
+/// So many are told at most.
+const SHOWN: usize = 5;
 
 impl Schedule {
     /// The schedule of this seed.
@@ -328,8 +334,44 @@ impl Schedule {
             network,
             jobs,
             forces,
+            pace: 1,
+            samples: None,
             steps,
             heal,
+        }
+    }
+
+    /// A long one: three members to which nothing is done, and two that come, go and are killed all the time.
+    /// Nobody is doomed: who is again and again has to stay away, in the end for most of the time.
+    #[must_use]
+    pub fn soak(seed: u64, minutes: u64) -> Self {
+        let mut dice = Dice::of(seed);
+        let (mut steps, mut at) = (Vec::new(), 2_000);
+        let heal = minutes.max(1) * 60_000;
+        while at + 6_000 < heal {
+            let (member, back) = (Member(dice.pick(&[3, 4])), Ms(dice.between(300..=1_500)));
+            let fault = match dice.between(0..=3) {
+                0 | 1 => Fault::Kill(Whom::Member(member), back),
+                2 => Fault::Leave(member, back),
+                _ => Fault::Stop(Whom::Member(member), Ms(dice.between(50..=200))),
+            };
+            steps.push(Step { at: Ms(at), fault });
+            at += dice.between(2_000..=4_000);
+        }
+        Self {
+            seed,
+            seeds: 3,
+            members: 5,
+            hosts: Hosts::One,
+            rates: vec![1_000_000; 5],
+            trusts_refusals: true,
+            network: Quality::default(),
+            jobs: true,
+            forces: true,
+            pace: 4,
+            samples: Some(Ms((heal / 30).max(1_000))),
+            steps,
+            heal: Ms(heal),
         }
     }
 
@@ -355,9 +397,18 @@ impl Schedule {
             network: Quality::default(),
             jobs: false,
             forces: false,
+            pace: 1,
+            samples: None,
             steps: steps.into(),
             heal: Ms(4_900),
         }
+    }
+
+    /// Do commands run at this member, if they do? In a long schedule they do not where one is killed again and
+    /// again: an agent with commands is dead only by its silence, and whoever is silent often has to stay away.
+    #[must_use]
+    pub const fn has_jobs(&self, member: Member) -> bool {
+        self.samples.is_none() || member.0 < self.seeds
     }
 
     /// All members that take part at some time.
@@ -382,9 +433,13 @@ impl fmt::Display for Schedule {
         let jobs = if self.jobs { ", commands" } else { "" };
         let forces = if self.forces { ", by force" } else { "" };
         write!(f, "{members} members ({seeds} seeds, {hosts}{jobs}{forces}): ")?;
-        for (number, Step { at, fault }) in self.steps.iter().enumerate() {
+        let shown = self.steps.len().min(SHOWN);
+        for (number, Step { at, fault }) in self.steps[..shown].iter().enumerate() {
             let comma = if number > 0 { "; " } else { "" };
             write!(f, "{comma}{} {fault}", at.0)?;
+        }
+        if shown < self.steps.len() {
+            write!(f, "; and {} more", self.steps.len() - shown)?;
         }
         write!(f, "; {} heal", self.heal.0)
     }
@@ -592,6 +647,25 @@ mod tests {
                 };
                 let next = steps.get(number + 1).map_or(u64::MAX, |next| next.at.0);
                 assert!(next >= step.at.0 + takes + 1_500, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_schedule_leaves_the_seeds_alone_and_ends_in_time() {
+        for minutes in [1, 3, 10] {
+            let Schedule { steps, heal, seeds, .. } = Schedule::soak(1, minutes);
+            assert_eq!((heal, seeds), (Ms(60_000 * minutes), 3));
+            assert!(steps.len() as u64 > 10 * minutes, "{}", steps.len());
+            for Step { at, fault } in steps {
+                let (Fault::Kill(Whom::Member(member), Ms(back))
+                | Fault::Stop(Whom::Member(member), Ms(back))
+                | Fault::Leave(member, Ms(back))) = fault
+                else {
+                    panic!("{fault}")
+                };
+                assert!(member.0 >= seeds && at.0 + back < heal.0, "{fault}");
+                assert!(!Schedule::soak(1, minutes).has_jobs(member), "{fault}");
             }
         }
     }

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use quorate_service::history::files::gather;
-use quorate_service::history::{Fact, Record, Role, Terms};
+use quorate_service::history::{Fact, Finding, Record, Role, Rule, Terms};
+use quorate_service::locks::ROLES;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +17,9 @@ use crate::book::Book;
 use crate::host::{Host, Program, send};
 use crate::network::{Quality, Switch};
 use crate::schedule::{Fault, Schedule};
+use crate::soak::{Sample, Usage};
 use crate::watch::together;
-use crate::{job, resource, users};
+use crate::{job, resource, soak};
 use deeds::Agenda;
 
 /// How often histories are looked at.
@@ -30,6 +32,9 @@ const STARTING: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_millis(200);
 /// So long may a member take to say what it knows of the cluster.
 const ANSWER: Duration = Duration::from_secs(5);
+
+/// So much is told of what breaks one rule.
+const TOLD_MAX: usize = 5;
 
 /// What came of a schedule.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -50,6 +55,12 @@ pub struct Report {
     pub lost: usize,
     /// How many commands ran under locks.
     pub commands: usize,
+    /// How often somebody led in a role.
+    pub terms: usize,
+    /// How many messages of groups were delivered.
+    pub messages: usize,
+    /// What members that are there all the time take of their machine, if that is looked at.
+    pub samples: Vec<Sample>,
     /// How long after the last fault all survivors sat in one view, in milliseconds.
     pub healed_after: Option<f64>,
 }
@@ -63,6 +74,10 @@ pub(crate) fn run(schedule: &Schedule, program: &Program, folder: &Path) -> io::
     let mut stage = Stage::set(schedule, program, folder)?;
     stage.play()?;
     let mut broken = std::mem::take(&mut stage.broken);
+    let samples = std::mem::take(&mut stage.samples);
+    if schedule.samples.is_some() {
+        broken.extend(soak::growth(&samples));
+    }
     for host in &mut stage.hosts {
         host.kill()?;
         if let Some(job) = &mut host.job {
@@ -70,16 +85,14 @@ pub(crate) fn run(schedule: &Schedule, program: &Program, folder: &Path) -> io::
         }
     }
     drop(stage);
-    let mut report = Report::default();
+    let mut report = Report { samples, ..Report::default() };
     match gather(folder) {
         Ok(gathered) => {
             let judged = gathered.history.judge(Terms::default());
-            let found = judged.findings.iter();
-            broken
-                .extend(found.map(|finding| format!("{}: {}", finding.rule.name(), finding.text)));
+            broken.extend(told(&judged.findings));
             report.records = gathered.history.records().len();
             (report.views, report.grants) = (judged.views, judged.grants);
-            report.processes = judged.processes;
+            (report.processes, report.messages) = (judged.processes, judged.messages);
             report.count(gathered.history.records());
             report.healed_after = judged.healed_after.map(|span| span.in_units());
         }
@@ -89,12 +102,31 @@ pub(crate) fn run(schedule: &Schedule, program: &Program, folder: &Path) -> io::
     Ok(report)
 }
 
+/// What was found, a sentence each, of each rule the first ones: a mistake that shows shows often.
+fn told(findings: &[Finding]) -> Vec<String> {
+    let mut counts: BTreeMap<Rule, usize> = BTreeMap::new();
+    let mut told = Vec::new();
+    for Finding { rule, text, .. } in findings {
+        let count = counts.entry(*rule).or_default();
+        *count += 1;
+        if *count <= TOLD_MAX {
+            told.push(format!("{}: {text}", rule.name()));
+        }
+    }
+    let more = counts.into_iter().filter(|(_, count)| *count > TOLD_MAX);
+    told.extend(
+        more.map(|(rule, count)| format!("{}: and {} more", rule.name(), count - TOLD_MAX)),
+    );
+    told
+}
+
 impl Report {
     fn count(&mut self, records: &[Record]) {
         for record in records {
             match &record.fact {
                 Fact::Gate { accepted, .. } => self.changes[usize::from(!accepted)] += 1,
                 Fact::Checked { left, .. } if left.0 == 0 => self.lost += 1,
+                Fact::Granted { space: Some(space), .. } if space == ROLES => self.terms += 1,
                 Fact::Start { role: Role::Client, .. } => self.commands += 1,
                 _ => {}
             }
@@ -113,6 +145,12 @@ struct Stage<'a> {
     troubles: BTreeMap<usize, Fault>,
     /// Are wrappers started?
     jobs: bool,
+    /// Is it looked at what users write?
+    users: bool,
+    /// What members take, and when that is looked at next.
+    samples: Vec<Sample>,
+    next_sample: Option<Instant>,
+    begun: Instant,
     broken: Vec<String>,
 }
 
@@ -126,8 +164,20 @@ impl<'a> Stage<'a> {
         let book = Book::of_harness(folder, "harness")?;
         std::env::set_current_dir(folder)?;
         resource::serve(folder)?;
-        let (troubles, broken) = (BTreeMap::new(), Vec::new());
-        Ok(Self { schedule, program, hosts, switch, book, troubles, jobs: false, broken })
+        Ok(Self {
+            schedule,
+            program,
+            hosts,
+            switch,
+            book,
+            troubles: BTreeMap::new(),
+            jobs: false,
+            users: false,
+            samples: Vec::new(),
+            next_sample: None,
+            begun: Instant::now(),
+            broken: Vec::new(),
+        })
     }
 
     fn play(&mut self) -> io::Result<()> {
@@ -141,11 +191,14 @@ impl<'a> Stage<'a> {
         self.jobs = self.schedule.jobs;
         let mut agenda = Agenda::of(self.schedule);
         let begun = Instant::now();
+        self.begun = begun;
+        self.next_sample = self.schedule.samples.map(|every| begun + every.time());
         while let Some((due, deed)) = agenda.next() {
             self.go_on_until(begun + due)?;
             self.perform(&mut agenda, deed)?;
         }
         self.go_on_until(begun + self.schedule.heal.time())?;
+        self.next_sample = None;
         self.heal()?;
         let healing = Duration::from_nanos(Terms::default().healing.0);
         let due = Instant::now() + healing;
@@ -153,7 +206,7 @@ impl<'a> Stage<'a> {
             self.go_on_until(Instant::now() + LINGER)?;
             // The judge says who is late.
             let rest = due.saturating_duration_since(Instant::now()) + LINGER;
-            self.wait(rest, Self::have_locked_all)?;
+            self.wait(rest, Self::are_served)?;
             self.ask_all();
         }
         self.jobs = false;
@@ -189,8 +242,9 @@ impl<'a> Stage<'a> {
             self.complain("somebody does not say that it has started");
         }
         for running in self.hosts.iter_mut().filter_map(|host| host.running.as_mut()) {
-            running.watch.forget_granted();
+            running.watch.forget_served()?;
         }
+        self.users = self.program.has_users();
         self.book.note(Fact::Heal)
     }
 
@@ -209,10 +263,10 @@ impl<'a> Stage<'a> {
         presided && together(staying().map(|running| running.watch.seat()))
     }
 
-    /// Was everybody who means to stay granted every lock since the healing?
-    fn have_locked_all(&self) -> bool {
+    /// Was everybody who means to stay served since the healing: with locks, roles and groups?
+    fn are_served(&self) -> bool {
         let mut staying = self.running().filter(|running| !running.leaves);
-        !self.program.has_users() || staying.all(|running| running.watch.granted() == users::LOCKS)
+        !self.users || staying.all(|running| running.watch.is_served())
     }
 
     /// Waits until something is so. Was it, in time?
@@ -255,11 +309,35 @@ impl<'a> Stage<'a> {
             }
             if let Some(running) = &mut host.running {
                 running.watch.look()?;
+                if self.users {
+                    running.watch.look_at_users()?;
+                }
             }
-            if let Some(wrong) = host.see_to_job(self.program, self.jobs)? {
+            let jobs = self.jobs && self.schedule.has_jobs(host.member);
+            if let Some(wrong) = host.see_to_job(self.program, jobs)? {
                 self.broken.push(format!("{wrong} at {}", host.member));
             }
         }
+        self.sample()
+    }
+
+    /// Looks at what those take of their machine that were there all the time, if it is time for it.
+    fn sample(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        let Some((due, every)) = self.next_sample.zip(self.schedule.samples) else { return Ok(()) };
+        if now < due {
+            return Ok(());
+        }
+        self.next_sample = Some(due + every.time());
+        let always = self.hosts.iter().filter(|host| host.member.0 < self.schedule.seeds);
+        let there = always.filter(|host| host.starts == 1);
+        let of = there.filter_map(|host| {
+            let running = host.running.as_ref()?;
+            Some(Usage::of(host.member.to_string(), running.pid()))
+        });
+        let of: io::Result<Vec<Usage>> = of.collect();
+        let at = self.begun.elapsed().as_millis() as u64;
+        self.samples.push(Sample { at, of: of? });
         Ok(())
     }
 

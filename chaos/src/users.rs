@@ -1,5 +1,6 @@
-//! Users of locks in the process of a member: they take locks, ask how long they are good for, change what
-//! these guard, and give them back. Some do not ask; some ask for locks of others by force.
+//! Users in the process of a member. Those of locks take them, ask how long they are good for, change what
+//! they guard, and give them back. Some do not ask; some ask for locks of others by force. Candidates and
+//! observers of roles (`leaders.rs`) and participants of groups (`groups.rs`) share one more thread.
 
 use std::fs;
 use std::io;
@@ -11,12 +12,14 @@ use std::time::Duration;
 
 use quorate_core::Span;
 use quorate_fence::Fence;
-use quorate_member::{Back, Guard, Locks};
+use quorate_member::{Back, Guard, Locks, Member};
 use quorate_service::Nonce;
 use quorate_service::history::{Fact, Record};
 
 use crate::book::Book;
 use crate::dice::Dice;
+use crate::groups::{GROUPS, Participant};
+use crate::leaders::{Party, ROLES};
 use crate::resource::{Resource, written};
 
 /// So many locks are there.
@@ -24,9 +27,9 @@ pub(crate) const LOCKS: usize = 16;
 /// So many users does a member have.
 const USERS: u64 = 4;
 /// So long is a lock waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Within this time every call has to return, on a machine that is busy with other schedules.
-const WITHIN: Span = Span(4_000_000_000);
+pub(crate) const WITHIN: Span = Span(4_000_000_000);
 
 /// The variable that tells a member of its users.
 pub(crate) const VARIABLE: &str = "QUORATE_CHAOS_USERS";
@@ -40,6 +43,8 @@ pub(crate) struct Users {
     pub(crate) seed: u64,
     /// Does one of them ask for locks by force?
     pub(crate) forces: bool,
+    /// Pauses are so many times as long as they are at least.
+    pub(crate) pace: u64,
 }
 
 /// The name of a lock.
@@ -50,8 +55,8 @@ pub(crate) fn name(place: usize) -> String {
 impl Users {
     /// As it is told.
     pub(crate) fn words(&self) -> String {
-        let Self { member, history, seed, forces } = self;
-        format!("{member} {history} {seed} {forces}")
+        let Self { member, history, seed, forces, pace } = self;
+        format!("{member} {history} {seed} {forces} {pace}")
     }
 
     fn read(words: &str) -> Option<Self> {
@@ -61,24 +66,31 @@ impl Users {
             history: words.next()?.to_owned(),
             seed: words.next()?.parse().ok()?,
             forces: words.next()?.parse().ok()?,
+            pace: words.next()?.parse().ok()?,
         })
     }
 }
 
-/// Begins to use locks, if this process is told to.
-pub(crate) fn begin(locks: &Locks) {
+/// Begins to use the cluster, if this process is told to.
+pub(crate) fn begin(member: &Arc<Member>) {
     let told = std::env::var(VARIABLE).ok();
     if let Some(users) = told.as_deref().and_then(Users::read)
-        && let Err(error) = start(locks, &users)
+        && let Err(error) = start(member, &users)
     {
         eprintln!("users: {error}");
         std::process::exit(102);
     }
 }
 
-fn start(locks: &Locks, users: &Users) -> io::Result<()> {
+/// Where users write, seen from where the member of this history does.
+pub(crate) fn history_beside(history: &str) -> String {
+    format!("{}.users.history.jsonl", history.trim_end_matches(".history.jsonl"))
+}
+
+fn start(member: &Arc<Member>, users: &Users) -> io::Result<()> {
+    let locks = &member.locks();
     let process = process(Path::new(&users.history))?;
-    let path = format!("{}.users.history.jsonl", users.history.trim_end_matches(".history.jsonl"));
+    let path = history_beside(&users.history);
     let book = Book::open(Path::new(&path), users.member.clone(), process)?;
     let calls = Arc::new(AtomicU64::new(0));
     for number in 0..USERS {
@@ -88,6 +100,7 @@ fn start(locks: &Locks, users: &Users) -> io::Result<()> {
             dice: Dice::of(users.seed ^ (number + 1) << 32 ^ u64::from(std::process::id())),
             calls: Arc::clone(&calls),
             resource: Resource::connect()?,
+            pace: users.pace,
         };
         // Its files or the resource are gone: the schedule is over.
         thread::Builder::new().name(format!("user-{number}")).spawn(move || drop(user.work()))?;
@@ -96,7 +109,59 @@ fn start(locks: &Locks, users: &Users) -> io::Result<()> {
         let (locks, dice) = (locks.clone(), Dice::of(users.seed));
         thread::Builder::new().name("force".into()).spawn(move || drop(force(&locks, dice)))?;
     }
-    Ok(())
+    let members = Members { member: Arc::clone(member), book, users: users.clone(), calls };
+    thread::Builder::new().name("members".into()).spawn(move || drop(members.work())).map(drop)
+}
+
+/// Those who need a member and not only locks.
+struct Members {
+    member: Arc<Member>,
+    book: Book,
+    users: Users,
+    calls: Arc<AtomicU64>,
+}
+
+impl Members {
+    fn work(&self) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        runtime.block_on(async {
+            let mut tasks = tokio::task::JoinSet::new();
+            for (place, role) in ROLES.iter().enumerate() {
+                tasks.spawn(self.party(2 * place as u64)?.stand(role));
+                tasks.spawn(self.party(2 * place as u64 + 1)?.observe(role));
+            }
+            let streams = Arc::new(AtomicU64::new(0));
+            for (place, (group, stateful)) in GROUPS.into_iter().enumerate() {
+                let participant = Participant {
+                    member: Arc::clone(&self.member),
+                    book: self.book.another()?,
+                    dice: self.dice(100 + place as u64),
+                    streams: Arc::clone(&streams),
+                    pace: self.users.pace,
+                    group,
+                    stateful,
+                };
+                tasks.spawn(participant.work());
+            }
+            // They end when their files are gone: the schedule is over.
+            while tasks.join_next().await.is_some() {}
+            Ok(())
+        })
+    }
+
+    fn dice(&self, number: u64) -> Dice {
+        Dice::of(self.users.seed ^ (number + 1) << 40 ^ u64::from(std::process::id()))
+    }
+
+    fn party(&self, number: u64) -> io::Result<Party> {
+        Ok(Party {
+            member: Arc::clone(&self.member),
+            book: self.book.another()?,
+            dice: self.dice(number),
+            calls: Arc::clone(&self.calls),
+            pace: self.users.pace,
+        })
+    }
 }
 
 /// What this process calls itself in its history, which it has begun.
@@ -129,6 +194,7 @@ struct User {
     /// How many calls the users of this process have begun.
     calls: Arc<AtomicU64>,
     resource: Resource,
+    pace: u64,
 }
 
 impl User {
@@ -138,7 +204,8 @@ impl User {
         loop {
             for place in self.dice.some(&all, LOCKS) {
                 self.take(&name(place))?;
-                self.pause(5..=25);
+                let (least, most) = (5 * self.pace, 25 * self.pace);
+                self.pause(least..=most);
             }
         }
     }
@@ -177,8 +244,8 @@ impl User {
         for _ in 0..checks {
             let asked = quorate_transport::reading();
             let left = guard.check().map_or(Span(0), |left| Span(left.as_nanos() as u64));
-            let (name, fence) = (guard.name().to_owned(), written(fence));
-            self.book.note_at(asked, Fact::Checked { name, fence, left })?;
+            let (space, name, fence) = (None, guard.name().to_owned(), written(fence));
+            self.book.note_at(asked, Fact::Checked { space, name, fence, left })?;
             if left == Span(0) {
                 break;
             }

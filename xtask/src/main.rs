@@ -32,6 +32,8 @@ usage: cargo xtask CHORE
   tidy           checks the rules of STYLE.md that no compiler knows
   chaos          puts real members under real faults, drawn from seeds, and judges what they did
                  (as root; --seed S, --count N, --jobs N, --keep DIR; chaos --help shows all)
+  soak           the same, once and long, with nothing done to some members: what these take has to stay flat
+                 (as root; --minutes N, 10 if nothing is said)
   upgrade        replaces members of the last release by those of this tree, one after the other
   bench NAME     measures against a reference: check, sim, transport, cluster, locks, group or leaders; what
                  building costs: build; or writes docs/states.md: states";
@@ -82,6 +84,8 @@ fn run(words: &[&str]) -> Outcome {
         ["tidy"] => Ok(chores::tidy(&root)?),
         ["chaos", rest @ ..] => Ok(chores::chaos(&root, rest)?),
         ["upgrade"] => Ok(upgrade::upgrade(&root)?),
+        ["soak"] => Ok(chores::chaos(&root, &["--soak", "10"])?),
+        ["soak", "--minutes", minutes] => Ok(chores::chaos(&root, &["--soak", minutes])?),
         ["bench", "build"] => chores::bench_build(&root),
         ["bench", name, rest @ ..] => Ok(chores::bench(&root, name, rest)?),
         ["bench"] => Err(Failure::Usage(

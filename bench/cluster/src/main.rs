@@ -84,10 +84,12 @@ fn main() -> ExitCode {
         Task::Group { seconds } => groups::measure(seconds.clamp(0.1, 60.0)),
         Task::Leaders { rounds } => leaders::measure(rounds),
         Task::Lead(candidate) => candidate.lead(),
-        Task::Agent(task) => match quorate_agent::run_beside(task, takeover::hold_if_told) {
-            Ok(code) => return ExitCode::from(code),
-            Err(failure) => Err(failure.sentence),
-        },
+        Task::Agent(task) => {
+            match quorate_agent::run_beside(task, |it| takeover::hold_if_told(&it)) {
+                Ok(code) => return ExitCode::from(code),
+                Err(failure) => Err(failure.sentence),
+            }
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use quorate_member::Locks;
+use quorate_member::Member;
 use quorate_service::history::{Fact, Record};
 
 use crate::fleet::Fleet;
@@ -68,8 +68,9 @@ impl Times {
 }
 
 /// In the process of an agent: holds the lock for ever, if it is told to.
-pub(crate) fn hold_if_told(locks: Locks) {
+pub(crate) fn hold_if_told(member: &Member) {
     if std::env::var_os(HOLD).is_some() {
+        let locks = member.locks();
         std::thread::spawn(move || {
             loop {
                 match locks.lock(LOCK).blocking() {

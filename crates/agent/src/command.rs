@@ -1,7 +1,9 @@
 //! The commands of the cluster.
 
+use std::sync::Arc;
+
 use clap::{Args, Subcommand};
-use quorate_member::Locks;
+use quorate_member::Member;
 
 use crate::ca::CaTask;
 use crate::client::Where;
@@ -331,11 +333,11 @@ pub fn run(task: Task) -> Result<u8, Failure> {
     perform(task, None)
 }
 
-/// Does a task; if it is to be an agent, that of a program which uses locks in the same process.
+/// Does a task; if it is to be an agent, that of a program which uses the cluster in the same process.
 ///
 /// # Errors
 /// A sentence, and the exit code that goes with it.
-pub fn run_beside(task: Task, beside: impl FnOnce(Locks) + 'static) -> Result<u8, Failure> {
+pub fn run_beside(task: Task, beside: impl FnOnce(Arc<Member>) + 'static) -> Result<u8, Failure> {
     perform(task, Some(Box::new(beside)))
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use quorate_member::{LockError, Locks, Member, Namespace, StartError};
+use quorate_member::{LockError, Member, Namespace, StartError};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,8 +21,8 @@ use crate::options::{AgentOptions, Setting};
 use crate::sessions::Sessions;
 use crate::{Failure, lab};
 
-/// What a program does in the process of its agent, with the locks of the cluster.
-pub(crate) type Beside = Box<dyn FnOnce(Locks)>;
+/// What a program does in the process of its agent, as the member that this is.
+pub(crate) type Beside = Box<dyn FnOnce(Arc<Member>)>;
 
 /// Runs an agent until it is told to end, and leaves the cluster before that.
 ///
@@ -90,7 +90,7 @@ async fn serve(setting: Setting, beside: Option<Beside>) -> Result<(), Failure> 
         tokio::spawn(axum::serve(http, shown).into_future());
     }
     if let Some(begin) = beside {
-        begin(member.locks());
+        begin(Arc::clone(&member));
     }
     let ended = until_told(&member, &sessions).await;
     let done = match ended {

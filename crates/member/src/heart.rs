@@ -16,7 +16,9 @@ use quorate_core::trace::{Happening, Recorder};
 use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Span, Time};
 use quorate_service::groups;
 use quorate_service::history::{self, Fact};
-use quorate_service::locks::{Event, Fence, LockId, Loss, Refused, Report, Text, Wish, WishId};
+use quorate_service::locks::{
+    Event, Fence, LockId, Loss, Refused, Report, Text, Wish, WishId, Word,
+};
 use quorate_service::seat::Seat;
 use quorate_service::service::{self, Service};
 use quorate_transport::{Direct, Lane, Remote};
@@ -139,20 +141,32 @@ impl Diary {
     }
 
     fn granted(&mut self, wish: WishId, lock: LockId, fence: Fence, until: Time) {
-        let name = lock.name.as_str().to_owned();
-        self.history.note(Fact::Granted { name, fence: written(fence), until });
+        let (space, name) = named(&lock);
+        self.history.note(Fact::Granted { space, name, fence: written(fence), until });
         self.held.insert(wish, (lock, fence));
     }
 
     fn dropped(&mut self, wish: WishId) {
         if let Some((lock, fence)) = self.held.remove(&wish) {
-            let name = lock.name.as_str().to_owned();
-            self.history.note(Fact::Dropped { name, fence: written(fence) });
+            let (space, name) = named(&lock);
+            self.history.note(Fact::Dropped { space, name, fence: written(fence) });
         }
+    }
+
+    /// Of a role it is told who leads.
+    fn heard(&mut self, lock: &LockId, after: Option<Fence>, seen: &Seen) {
+        let (role, after) = (lock.name.as_str().to_owned(), after.map(written));
+        self.history.note(Fact::Heard { role, news: seen.written(after) });
     }
 }
 
-const fn written(fence: Fence) -> history::Fence {
+/// The name of a lock, and its namespace if it is not that of locks that name none.
+fn named(lock: &LockId) -> (Option<String>, String) {
+    let space = (lock.space.as_str() != SPACE).then(|| lock.space.as_str().to_owned());
+    (space, lock.name.as_str().to_owned())
+}
+
+pub(crate) const fn written(fence: Fence) -> history::Fence {
     history::Fence { epoch: fence.epoch, counter: fence.counter }
 }
 
@@ -455,6 +469,13 @@ impl Heart {
         let _ = self.node.command(now, &mut self.dice, command);
     }
 
+    /// A user gives a guard away: it does not use it any more, and others have not heard of it yet.
+    pub(crate) fn give_away(&mut self, id: WishId) {
+        if let Some(diary) = &mut self.diary {
+            diary.dropped(id);
+        }
+    }
+
     /// Was a guard asked for back? For which priority?
     pub(crate) fn asked_back(&self, id: WishId) -> Option<Option<i32>> {
         self.asked.get(&id).copied()
@@ -523,7 +544,14 @@ impl Heart {
                 }
             }
             Event::Observed { lock, word } => {
+                let after = match &word {
+                    Word::Nobody { after } => Some(*after),
+                    Word::Leads { .. } | Word::Unknown => None,
+                };
                 let seen = Seen::of(word, self.seat());
+                if let Some(diary) = &mut self.diary {
+                    diary.heard(&lock, after, &seen);
+                }
                 self.observers.told(&lock, seen);
             }
             Event::Revoked { number, held } => {

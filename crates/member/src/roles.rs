@@ -12,12 +12,13 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use quorate_core::{Life, Time};
+use quorate_service::history::{self, News};
 use quorate_service::locks::{Fence, Limits, LockId, ROLES, Value, Word};
 use quorate_service::seat::Seat;
 use quorate_service::service;
 use tokio::sync::{oneshot, watch};
 
-use crate::heart::{Heart, Shared};
+use crate::heart::{Heart, Shared, written};
 use crate::locks::{Asking, Guard, LockError, Lost};
 
 /// A role that is stood for.
@@ -211,6 +212,7 @@ impl Leadership {
         let Guard { shared, lock, id, .. } = &self.guard;
         let handed = shared.step(|heart, now, _| {
             let life = life_of(heart, to)?;
+            heart.give_away(*id);
             heart.order(now, service::Command::HandOver(lock.clone(), *id, life));
             Some(())
         });
@@ -273,6 +275,19 @@ impl Seen {
         match self {
             Self::Leads(leader) => Some(leader),
             Self::Nobody | Self::Unknown => None,
+        }
+    }
+
+    /// As histories have it: nobody leads after this term, if one is named.
+    pub(crate) fn written(&self, after: Option<history::Fence>) -> News {
+        match self {
+            Self::Unknown => News::Unknown,
+            Self::Nobody => News::Nobody { after },
+            Self::Leads(Leader { term, member, value }) => News::Leads {
+                term: written(*term),
+                member: member.clone(),
+                value: String::from_utf8_lossy(value).into_owned(),
+            },
         }
     }
 

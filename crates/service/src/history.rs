@@ -10,10 +10,11 @@
 //! go together. That reading is made on the side of the fact on which the fact is claimed:
 //!
 //! - what a process gains ([`Presides`](Fact::Presides), [`Granted`](Fact::Granted),
-//!   [`Installed`](Fact::Installed)), when it has it, and before anything can be answered that would take
+//!   [`Installed`](Fact::Installed)), and what it is told ([`Heard`](Fact::Heard),
+//!   [`Delivered`](Fact::Delivered), [`GroupView`](Fact::GroupView)), when it has it, and before anything can be answered that would take
 //!   it away again;
-//! - what it gives away ([`Stopped`](Fact::Stopped), [`Dropped`](Fact::Dropped), [`Exit`](Fact::Exit)),
-//!   before anybody else can know of it;
+//! - what it gives away ([`Stopped`](Fact::Stopped), [`Dropped`](Fact::Dropped), [`Posted`](Fact::Posted),
+//!   [`Exit`](Fact::Exit)), before anybody else can know of it;
 //! - [`Checked`](Fact::Checked), before the question is asked: the time that is answered counts from
 //!   there;
 //! - [`Kill`](Fact::Kill), [`Stop`](Fact::Stop), [`Cut`](Fact::Cut), before it is done;
@@ -33,6 +34,7 @@ use quorate_core::{Life, Span, Time};
 
 pub use judge::{Finding, Judgement, Rule, Terms, Verdict, Word};
 
+use crate::groups::Order;
 use crate::register::{Epoch, Nonce};
 
 /// Who writes down what is done to members.
@@ -87,6 +89,30 @@ pub enum ChildState {
     Alive,
     /// It has ended: its parent's word.
     Gone,
+}
+
+/// What is known of who leads in a role.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "is", rename_all = "lowercase"))]
+pub enum News {
+    /// Somebody leads.
+    Leads {
+        /// In this term.
+        term: Fence,
+        /// At this member; empty if its name is not known any more.
+        member: String,
+        /// What it says of itself.
+        value: String,
+    },
+    /// Nobody leads.
+    Nobody {
+        /// All terms up to this one are over, if that was said.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+        after: Option<Fence>,
+    },
+    /// It cannot be said.
+    Unknown,
 }
 
 /// Something that happened.
@@ -164,6 +190,9 @@ pub enum Fact {
     },
     /// A lock was granted, exclusively.
     Granted {
+        /// In this namespace; nothing if it is the one of locks that name none.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+        space: Option<String>,
         /// Which.
         name: String,
         /// Under this fence.
@@ -173,6 +202,9 @@ pub enum Fact {
     },
     /// A guard was asked how long it is good for.
     Checked {
+        /// In this namespace; nothing if it is the one of locks that name none.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+        space: Option<String>,
         /// The guard of this lock.
         name: String,
         /// Under this fence.
@@ -182,6 +214,9 @@ pub enum Fact {
     },
     /// A guard is given back.
     Dropped {
+        /// In this namespace; nothing if it is the one of locks that name none.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+        space: Option<String>,
         /// The guard of this lock.
         name: String,
         /// Under this fence.
@@ -206,6 +241,72 @@ pub enum Fact {
         fence: Fence,
         /// What it is seen to be.
         state: ChildState,
+    },
+
+    // What is said of roles, each of which is a lock of the namespace `roles`.
+    /// A member is told who leads.
+    Heard {
+        /// In which role.
+        role: String,
+        /// What it is told.
+        news: News,
+    },
+    /// A user of a member is told who leads.
+    Observed {
+        /// In which role.
+        role: String,
+        /// What it is told.
+        news: News,
+    },
+
+    // What is said of groups, by a user of a member that is in one.
+    /// A message is sent to a group.
+    Posted {
+        /// Which.
+        group: String,
+        /// In this stream: that of one joining, with a number that no other one has.
+        stream: u64,
+        /// The number of the message in it, from 1 on.
+        number: u64,
+        /// In which order it is to be delivered.
+        order: Order,
+    },
+    /// A view of a group begins.
+    GroupView {
+        /// Of which one.
+        group: String,
+        /// For which stream.
+        stream: u64,
+        /// In this view of the cluster.
+        epoch: Epoch,
+        /// Which one in that.
+        number: u64,
+        /// Who is in it, the most senior first.
+        members: Vec<String>,
+        /// What the state of the group comes to before it, if one is kept.
+        digest: Option<u32>,
+    },
+    /// A message is delivered.
+    Delivered {
+        /// Of which group.
+        group: String,
+        /// To which stream.
+        stream: u64,
+        /// By which stream it was sent.
+        from: u64,
+        /// Its number there.
+        number: u64,
+        /// In which order it is delivered.
+        order: Order,
+    },
+    /// A stream has come to its end.
+    GroupEnd {
+        /// Of which group.
+        group: String,
+        /// Which stream.
+        stream: u64,
+        /// It was left; else the others go on without it.
+        left: bool,
     },
 
     // What users ask for.

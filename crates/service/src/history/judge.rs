@@ -6,9 +6,12 @@
 
 mod calls;
 mod charters;
+mod groups;
 mod guards;
 mod healing;
+mod observers;
 mod processes;
+mod served;
 
 use alloc::format;
 use alloc::string::String;
@@ -38,9 +41,31 @@ pub enum Rule {
     Primary,
     /// No process works under a lock when the next one has been granted it.
     Children,
+    /// V5, of roles: when somebody leads, every earlier leader of the role is over.
+    Leaders,
+    /// V7, of roles: terms grow.
+    Terms,
+    /// What observers of roles are told is true, and terms do not go back.
+    Observers,
+    /// Views of groups: the same for all, and they grow.
+    GroupViews,
+    /// Who goes on from a view of a group was told the same messages in it.
+    Synchrony,
+    /// Who goes on from a view of a group was told what has a place in the same order.
+    TotalOrder,
+    /// What anybody has delivered as uniform, everybody delivers who goes on.
+    Uniformity,
+    /// Nothing but fifo is delivered before what its sender had delivered.
+    Causality,
+    /// Messages of one sender are delivered in their order, without a gap.
+    SenderOrder,
+    /// Nobody delivers a message twice, or one that was not sent.
+    Once,
+    /// Who has a state before a view of a group has the same one.
+    States,
     /// Every call returns within its bound.
     Calls,
-    /// Soon after the last fault all survivors sit in one view, and lock every lock.
+    /// Soon after the last fault all survivors sit in one view, and are served.
     Healing,
     /// No process ends but by what is done to it, or by its own word.
     Endings,
@@ -48,7 +73,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 22] = [
         Self::OneHistory,
         Self::Lives,
         Self::StopBeforeDecide,
@@ -57,6 +82,17 @@ impl Rule {
         Self::Fences,
         Self::Primary,
         Self::Children,
+        Self::Leaders,
+        Self::Terms,
+        Self::Observers,
+        Self::GroupViews,
+        Self::Synchrony,
+        Self::TotalOrder,
+        Self::Uniformity,
+        Self::Causality,
+        Self::SenderOrder,
+        Self::Once,
+        Self::States,
         Self::Calls,
         Self::Healing,
         Self::Endings,
@@ -74,6 +110,17 @@ impl Rule {
             Self::Fences => "fences",
             Self::Primary => "primary",
             Self::Children => "children",
+            Self::Leaders => "leaders",
+            Self::Terms => "terms",
+            Self::Observers => "observers",
+            Self::GroupViews => "group views",
+            Self::Synchrony => "synchrony",
+            Self::TotalOrder => "total order",
+            Self::Uniformity => "uniformity",
+            Self::Causality => "causality",
+            Self::SenderOrder => "sender order",
+            Self::Once => "once",
+            Self::States => "states",
             Self::Calls => "calls",
             Self::Healing => "healing",
             Self::Endings => "endings",
@@ -98,9 +145,33 @@ impl Rule {
                 "only who sits in a view, and has not stopped in it, is granted anything"
             }
             Self::Children => "no process works under a lock that was granted to the next one",
+            Self::Leaders => "nobody leads in a role while an earlier leader of it may act",
+            Self::Terms => "every term of a role has one leader, and terms grow",
+            Self::Observers => {
+                "who is said to lead was granted that term, nobody is said to lead only when all terms are over, and terms do not go back"
+            }
+            Self::GroupViews => "a view of a group has the same members for all, and views grow",
+            Self::Synchrony => {
+                "who goes on from a view of a group has delivered the same messages in it"
+            }
+            Self::TotalOrder => {
+                "who goes on from a view of a group has delivered total and uniform messages in one order"
+            }
+            Self::Uniformity => {
+                "what anybody has delivered as uniform is delivered by all who go on, in the same order"
+            }
+            Self::Causality => "nothing but fifo is delivered before what its sender had delivered",
+            Self::SenderOrder => {
+                "messages of one sender are delivered in their order, without a gap"
+            }
+            Self::Once => "nobody delivers a message twice, or one that was not sent",
+            Self::States => {
+                "who has the state of a group before a view has the same one, given or made"
+            }
             Self::Calls => "every call returns within its bound",
             Self::Healing => {
-                "soon after the last fault all survivors sit in one view and lock every lock"
+                "soon after the last fault all survivors sit in one view, lock every lock, lead, observe, \
+                 and get a message of their own back"
             }
             Self::Endings => "no process ends but by what is done to it or by its own word",
         }
@@ -182,6 +253,8 @@ pub struct Judgement {
     pub views: usize,
     /// How often somebody was granted something.
     pub grants: usize,
+    /// How many messages of groups were delivered.
+    pub messages: usize,
     /// How long after the last fault all survivors sat in one view.
     pub healed_after: Option<Span>,
 }
@@ -245,7 +318,9 @@ pub(super) fn judge(records: &[Record], terms: Terms) -> Judgement {
     let mut bench =
         Bench { records, processes, findings: Vec::new(), tested, unfinished: Vec::new() };
     let views = charters::judge(&mut bench);
-    let grants = guards::judge(&mut bench);
+    let guards = guards::judge(&mut bench);
+    observers::judge(&mut bench, &guards);
+    let messages = groups::judge(&mut bench);
     calls::judge(&mut bench);
     let healed_after = healing::judge(&mut bench, terms);
     let Bench { mut findings, tested, unfinished, processes, .. } = bench;
@@ -261,5 +336,6 @@ pub(super) fn judge(records: &[Record], terms: Terms) -> Judgement {
         Verdict { rule, word, tested }
     };
     let verdicts = Rule::ALL.map(verdict).into();
-    Judgement { verdicts, findings, processes: processes.count(), views, grants, healed_after }
+    let (processes, grants) = (processes.count(), guards.len());
+    Judgement { verdicts, findings, processes, views, grants, messages, healed_after }
 }

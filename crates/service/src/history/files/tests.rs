@@ -3,7 +3,8 @@
 use quorate_core::{Life, Span, Time};
 
 use super::*;
-use crate::history::{ChildState, Fact, Fence, Role};
+use crate::groups::Order;
+use crate::history::{ChildState, Fact, Fence, News, Role};
 use crate::register::{Epoch, Nonce};
 
 /// The records of this text.
@@ -34,16 +35,62 @@ fn facts() -> Vec<(Fact, &'static str)> {
         (Fact::Exit, r#""exit""#),
         (Fact::LockWish { name: name() }, r#""lockwish","name":"x""#),
         (
-            Fact::Granted { name: name(), fence, until: at },
+            Fact::Granted { space: None, name: name(), fence, until: at },
             r#""granted","name":"x","fence":{"epoch":7,"counter":2},"until":9"#,
         ),
         (
-            Fact::Checked { name: name(), fence, left: Span(4) },
+            Fact::Checked { space: None, name: name(), fence, left: Span(4) },
             r#""checked","name":"x","fence":{"epoch":7,"counter":2},"left":4"#,
         ),
         (
-            Fact::Dropped { name: name(), fence },
+            Fact::Dropped { space: None, name: name(), fence },
             r#""dropped","name":"x","fence":{"epoch":7,"counter":2}"#,
+        ),
+        (
+            Fact::Dropped { space: Some("roles".into()), name: name(), fence },
+            r#""dropped","space":"roles","name":"x","fence":{"epoch":7,"counter":2}"#,
+        ),
+        (
+            Fact::Heard { role: name(), news: News::Nobody { after: Some(fence) } },
+            r#""heard","role":"x","news":{"is":"nobody","after":{"epoch":7,"counter":2}}"#,
+        ),
+        (
+            Fact::Observed { role: name(), news: News::Nobody { after: None } },
+            r#""observed","role":"x","news":{"is":"nobody"}"#,
+        ),
+        (
+            Fact::Observed {
+                role: name(),
+                news: News::Leads { term: fence, member: whom(), value: "here".into() },
+            },
+            r#""observed","role":"x","news":{"is":"leads","term":{"epoch":7,"counter":2},"member":"a","value":"here"}"#,
+        ),
+        (
+            Fact::Observed { role: name(), news: News::Unknown },
+            r#""observed","role":"x","news":{"is":"unknown"}"#,
+        ),
+        (
+            Fact::Posted { group: name(), stream: 6, number: 1, order: Order::Fifo },
+            r#""posted","group":"x","stream":6,"number":1,"order":"Fifo""#,
+        ),
+        (
+            Fact::GroupView {
+                group: name(),
+                stream: 6,
+                epoch,
+                number: 1,
+                members: vec![whom()],
+                digest: Some(8),
+            },
+            r#""groupview","group":"x","stream":6,"epoch":7,"number":1,"members":["a"],"digest":8"#,
+        ),
+        (
+            Fact::Delivered { group: name(), stream: 6, from: 5, number: 1, order: Order::Uniform },
+            r#""delivered","group":"x","stream":6,"from":5,"number":1,"order":"Uniform""#,
+        ),
+        (
+            Fact::GroupEnd { group: name(), stream: 6, left: true },
+            r#""groupend","group":"x","stream":6,"left":true"#,
         ),
         (
             Fact::Gate { name: name(), fence, accepted: true },

@@ -1,6 +1,6 @@
-//! After the last fault: all survivors sit in one view, one of them presides, and all lock every lock.
+//! After the last fault: all survivors sit in one view, one of them presides, and all are served.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -8,7 +8,7 @@ use quorate_core::{Life, Span};
 
 use super::super::{Fact, Role};
 use super::processes::At;
-use super::{Bench, Rule, Terms, milliseconds};
+use super::{Bench, Rule, Terms, milliseconds, served};
 use crate::register::Epoch;
 
 /// Where a process sits.
@@ -68,12 +68,12 @@ impl<'a> Hall<'a> {
 }
 
 /// The time after the last fault.
-struct Window {
-    heal: usize,
+pub(super) struct Window {
+    pub(super) heal: usize,
     /// By then they have to sit.
-    due: u64,
+    pub(super) due: u64,
     /// The end of what is known, if that is before.
-    end: u64,
+    pub(super) end: u64,
 }
 
 /// Judges the last healing; how long it took.
@@ -90,7 +90,7 @@ pub(super) fn judge(bench: &mut Bench<'_>, terms: Terms) -> Option<Span> {
         too_late(bench, &window, &survivors);
         return None;
     };
-    locks(bench, &window, &survivors);
+    served::judge(bench, &window, &survivors);
     Some(Span(seated.saturating_sub(healed)))
 }
 
@@ -172,31 +172,4 @@ fn too_late(bench: &mut Bench<'_>, window: &Window, survivors: &[At]) {
     };
     let shown = said.max(latest.map(|latest| latest.place)).unwrap_or(window.heal);
     bench.object(Rule::Healing, [window.heal, shown.max(window.heal)], text);
-}
-
-/// Every survivor was granted every lock after the healing.
-fn locks(bench: &mut Bench<'_>, window: &Window, survivors: &[At]) {
-    let (mut names, mut had) = (BTreeSet::new(), BTreeSet::new());
-    for (place, record) in bench.records.iter().enumerate() {
-        if let Fact::Granted { name, .. } = &record.fact {
-            names.insert(name.as_str());
-            if place > window.heal && record.t <= window.end {
-                had.insert((record.member.as_str(), name.as_str()));
-            }
-        }
-    }
-    for at in survivors {
-        let who = bench.processes.get(*at).member;
-        let missing = names.iter().find(|name| !had.contains(&(who, **name)));
-        let Some(name) = missing else { continue };
-        if window.end < window.due {
-            bench.unfinished.push(Rule::Healing);
-            return;
-        }
-        let within = milliseconds(window.due - bench.record(window.heal).t);
-        let text = format!("{within} after healing {who} has not locked {name}");
-        let known = bench.records.iter().rposition(|record| record.t <= window.end);
-        let last = known.unwrap_or(window.heal);
-        bench.object(Rule::Healing, [window.heal, last], text);
-    }
 }
