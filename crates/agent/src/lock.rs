@@ -18,7 +18,7 @@ use rustix::process::{
 };
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::Failure;
@@ -201,16 +201,16 @@ impl Session {
     }
 
     /// Asks again and again, as long as somebody wants to know: until when the session's locks may be
-    /// used, each time it was answered.
-    pub(crate) fn keep_alive(&self) -> mpsc::Receiver<Word> {
-        let (told, left) = mpsc::channel(4);
+    /// used, as was answered last. Whoever waits for a lock does not look, and is kept alive as well.
+    pub(crate) fn keep_alive(&self) -> watch::Receiver<Word> {
+        let (told, left) = watch::channel((Instant::now(), Vec::new()));
         let session = Self { socket: self.socket.clone(), id: self.id };
         tokio::spawn(async move {
             loop {
                 let begun = Instant::now();
                 let pause = match session.ping().await {
                     Ok(Heard { left, lost }) => {
-                        if told.send((begun + left, lost)).await.is_err() {
+                        if told.send((begun + left, lost)).is_err() {
                             return;
                         }
                         // As often as the lease is renewed that it rests on.
@@ -293,7 +293,7 @@ impl Work<'_> {
     pub(crate) async fn run(
         self,
         held: &Holding,
-        left: mpsc::Receiver<Word>,
+        left: watch::Receiver<Word>,
         asked: impl Future<Output = ()>,
     ) -> Result<u8, Failure> {
         let Holding { grant, begun, mut until, .. } = *held;
@@ -370,9 +370,9 @@ impl Work<'_> {
 }
 
 /// What is told next; nothing more comes once it has ended.
-async fn next_of<T>(told: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+async fn next_of<T: Clone>(told: &mut Option<watch::Receiver<T>>) -> Option<T> {
     match told {
-        Some(told) => told.recv().await,
+        Some(told) => told.changed().await.ok().map(|()| told.borrow_and_update().clone()),
         None => std::future::pending().await,
     }
 }
