@@ -74,8 +74,8 @@ export const wordFor = (it: Member): string => looks(it, palette()).word;
 export function ClusterPicture(props: {
   width: number;
   height: number;
-  /** Where members stand. */
-  at: Map<string, [number, number]>;
+  /** How much of the height is taken by something else, above. */
+  inset: number;
   hidden: Set<About>;
   selected: Thing | undefined;
   onSelect?: (thing: Thing | undefined) => void;
@@ -83,8 +83,9 @@ export function ClusterPicture(props: {
   svg?: { current: SVGSVGElement | null };
 }) {
   void version.value;
-  const { width, height, at, selected } = props;
+  const { width, height, selected } = props;
   const colours = palette();
+  const at = places(width, height, props.inset);
   const all = [...members.values()];
   const heights = [...at.values()].map(([, y]) => y);
   const middle = (Math.min(...heights) + Math.max(...heights)) / 2;

@@ -118,11 +118,24 @@ export const cuts = signal<[string, string][]>([]);
 export const locks = signal<Lock[] | undefined>(undefined);
 export const log = signal<Line[]>([]);
 export const connected = signal(false);
-/** Counts up when something has changed that is not a matter of time alone. */
+/** Counts up when something has changed that is not a matter of time alone, some times a second at most. */
 export const version = signal(0);
 export const refused = signal<string | undefined>(undefined);
 /** Who presides over the view that was decided last, as far as its lease is known. */
 export const presides = signal<string | undefined>(undefined);
+
+/** Members tell more than eyes can follow: what comes together is drawn together. */
+const TOGETHER = 100;
+let isTold = false;
+
+function changed(): void {
+  if (isTold) return;
+  isTold = true;
+  setTimeout(() => {
+    isTold = false;
+    version.value++;
+  }, TOGETHER);
+}
 
 const lives = new Map<number, string>();
 /** The kernel's clock minus that of the page, in milliseconds: the least delay that was seen. */
@@ -388,7 +401,7 @@ function hear(text: string): void {
       takeDemo(told as Demo);
       break;
   }
-  version.value++;
+  changed();
 }
 
 /** Who leads in a role holds it, and its number is the term. */
@@ -435,7 +448,7 @@ function takeLocks(list: Lock[]): void {
     }
   }
   locks.value = list;
-  version.value++;
+  changed();
 }
 
 let source: EventSource | undefined;
@@ -463,7 +476,9 @@ async function askForLocks(): Promise<void> {
   for (;;) {
     if (connected.peek() && watchers > 0) {
       try {
-        const [list, roles] = await Promise.all([asked<Lock>("live/locks"), asked<Role>("live/roles")]);
+        // One after the other: a browser has few connections to a host, and the feed of each page is one.
+        const list = await asked<Lock>("live/locks");
+        const roles = await asked<Role>("live/roles");
         if (list && roles) takeLocks([...list, ...roles.map(asLock)]);
       } catch {
         // The stream says when the cluster is gone.

@@ -254,7 +254,7 @@ function Net(props: {
         <ClusterPicture
           width={width}
           height={height}
-          at={at}
+          inset={inset.value}
           hidden={props.hidden}
           still={props.still || held.value !== undefined}
           selected={thing}
