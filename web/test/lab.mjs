@@ -70,7 +70,7 @@ async function takeFiles(context, folder) {
 export async function start(given) {
   const server = given ?? (program ? await lab() : await serve(process.env.DIST ?? join(here, "../dist")));
   const browser = await launch();
-  if (given && process.env.DIST) await takeFiles(browser.context, process.env.DIST);
+  if ((given || program) && process.env.DIST) await takeFiles(browser.context, process.env.DIST);
   const errors = [];
   const foreign = [];
   const watch = (page) => {

@@ -94,14 +94,23 @@ test("the page shows the members, and keeps the key to itself", options, async (
   await page.waitForFunction(() => /leads the consensus/.test(document.querySelector(".summary").textContent));
 });
 
+const socket = (name) => dev.members.find((one) => one.name === name).socket;
+
 test("a lock is shown with who holds it and who waits", options, async () => {
-  const socket = (name) => dev.members.find((one) => one.name === name).socket;
   const lock = (name) => ["lock", "--connect", socket(name), "nightly", "--", "sh", "-c", "echo held; sleep 600"];
   await run(lock("b"), /held/);
   const waiting = spawn(program, lock("c"), { stdio: "ignore" });
   started.push(waiting);
   await page.waitForFunction(() => /nightly.*b.*fence.*c.*waits/s.test(document.querySelector(".live-locks")?.textContent ?? ""));
   assert.match(await log(), /nightly is held by .* at b/);
+});
+
+test("a role is shown with who leads in it and who stands for it", options, async () => {
+  const elect = (name) => ["elect", "--connect", socket(name), "primary", "--", "sh", "-c", "echo leads; sleep 600"];
+  await run(elect("a"), /leads/);
+  started.push(spawn(program, elect("b"), { stdio: "ignore" }));
+  await page.waitForFunction(() => /primary.*a.*term.*b.*stands/s.test(document.querySelector(".live-roles")?.textContent ?? ""));
+  assert.match(await log(), /primary is led by .* at a/);
 });
 
 test("a member that is killed by a click is seen dead, and the others go on without it", options, async () => {
@@ -116,6 +125,9 @@ test("a member that is killed by a click is seen dead, and the others go on with
     return { sits: views.some((span) => span.to === undefined), dead: gone.filter((span) => span.to === undefined).length };
   });
   assert.deepEqual(spans, { sits: false, dead: 1 });
+  // Those who wait and stand at other members still do.
+  await page.waitForFunction(() => /nightly.*b.*fence.*c.*waits/s.test(document.querySelector(".live-locks").textContent));
+  await page.waitForFunction(() => /primary.*a.*term.*b.*stands/s.test(document.querySelector(".live-roles").textContent));
 });
 
 test("a member that stands still loses its seat, and a link that is cut is down", options, async () => {
@@ -136,7 +148,7 @@ for (const form of Object.keys(FORMS)) test(`live, ${form}`, options, () => show
 /** Makes a picture of it, and looks for what is wrong with it. */
 async function shown(other, form) {
   await other.waitForFunction(() => window.quorate?.live.members.get("d")?.state === "paused");
-  await other.waitForSelector(".live-locks");
+  await other.waitForSelector(".live-locks .live-held");
   // What is told before and after one another is seen when it has been told.
   await other.waitForFunction(() => window.quorate.live.log.value.length >= 6);
   await other.evaluate(() => document.fonts.ready);

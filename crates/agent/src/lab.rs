@@ -1,7 +1,8 @@
-//! The lab page over a running cluster: its files, what happens as it happens, and who holds which lock.
+//! The lab page over a running cluster: its files, what happens as it happens, who holds which lock, and who
+//! leads in which role.
 //!
 //! Wherever it is served the page asks for the same, below its own address: `live/feed` (server-sent
-//! events) and `live/locks`. The demonstration of `quorate dev` has orders besides (`dev/demo.rs`).
+//! events), `live/locks` and `live/roles`. The demonstration of `quorate dev` has orders besides (`dev/demo.rs`).
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub(crate) fn router(member: Arc<Member>) -> Router {
     Router::new()
         .route("/lab/live/feed", get(feed))
         .route("/lab/live/locks", get(locks))
+        .route("/lab/live/roles", get(roles))
         .layer(from_fn(local_only))
         .with_state(member)
         .merge(files("/lab", Over::Agent))
@@ -164,6 +166,12 @@ fn stamped(status: &Status) -> Value {
 async fn locks(member: State<Arc<Member>>) -> Json<Value> {
     let known = http::locks(member).await.ok();
     Json(known.and_then(|Json(locks)| serde_json::to_value(locks).ok()).unwrap_or_default())
+}
+
+/// Who leads where, and who stands; nothing if that cannot be said now.
+async fn roles(member: State<Arc<Member>>) -> Json<Value> {
+    let known = crate::roles::roles(member).await.ok();
+    Json(known.and_then(|Json(roles)| serde_json::to_value(roles).ok()).unwrap_or_default())
 }
 
 #[cfg(test)]

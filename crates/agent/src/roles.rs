@@ -48,7 +48,7 @@ struct Candidate {
 
 /// A role in which somebody leads, or for which somebody stands.
 #[derive(Serialize, Default)]
-struct Role {
+pub(crate) struct Role {
     role: String,
     leader: Option<Candidate>,
     term: Option<String>,
@@ -56,7 +56,9 @@ struct Role {
 }
 
 /// Every role of the cluster in which somebody leads or for which somebody stands.
-async fn roles(State(member): State<Arc<Member>>) -> Result<Json<Vec<Role>>, SessionError> {
+pub(crate) async fn roles(
+    State(member): State<Arc<Member>>,
+) -> Result<Json<Vec<Role>>, SessionError> {
     let mut roles: BTreeMap<String, Role> = BTreeMap::new();
     for Party { space, name, member, owner, fence, .. } in member.locks().census(CENSUS).await? {
         if space != ROLES {

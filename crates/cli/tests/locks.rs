@@ -330,6 +330,26 @@ fn a_command_is_ended_when_its_lock_is_taken_by_force() {
 }
 
 #[test]
+fn a_command_waits_for_its_lock_far_longer_than_a_session_may_be_silent() {
+    let dev = Dev::start("900ms");
+    let (held, go) = (dev.file("held"), dev.file("go"));
+    let until =
+        format!("touch {}; until [ -e {} ]; do sleep 0.02; done", held.display(), go.display());
+    let _holder = Running(dev.lock(0, "job", &until).spawn().expect("it runs"));
+    until_there(&held);
+    let begun = Instant::now();
+    let mut waiter = Running(dev.lock(1, "job", "true").spawn().expect("it runs"));
+    dev.until_lock("it waits", |lock| !lock["waiting"][0].is_null());
+    // A session may be silent for a second and a half.
+    while begun.elapsed() < Duration::from_secs(5) {
+        dev.until_lock("it still waits", |lock| !lock["waiting"][0].is_null());
+        assert!(waiter.0.try_wait().expect("it is asked").is_none(), "it gave up waiting");
+    }
+    std::fs::write(&go, "").expect("it is written");
+    assert_eq!(waiter.0.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
 fn the_guided_run_ends_well() {
     let mut shown = Command::new(env!("CARGO_BIN_EXE_quorate"));
     shown.args(["dev", "--demo", "--lease", "900ms"]).stdin(Stdio::null());

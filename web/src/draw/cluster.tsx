@@ -3,7 +3,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { type About, begin, type Member, linkState, members, messages, now, presides, short, version } from "../model/live";
+import { type About, begin, type LockSpan, type Member, linkState, members, messages, now, presides, short, version } from "../model/live";
 import { t } from "../texts";
 import { type Palette, palette } from "./palette";
 
@@ -14,6 +14,10 @@ const FONT = '"Inter Variable", ui-sans-serif, system-ui, sans-serif';
 const FLIGHT = 700;
 /** So many are seen at a time. */
 const FLYING = 36;
+/** So much room a member needs above, below and beside it. */
+const ABOVE = 64;
+const BELOW = 84;
+const SIDE = 90;
 
 export function aboutColour(colours: Palette, about: About): string {
   const place = { seat: 0, lock: 1, consensus: 6, founding: 3 }[about];
@@ -25,15 +29,22 @@ function viewColour(colours: Palette, epoch: number): string {
   return colours.kinds[[0, 2, 3, 4, 5][epoch % 5]!]!;
 }
 
-export function places(width: number, height: number): Map<string, [number, number]> {
+/** Where members stand: on a circle, all of it in the middle of what is left below the inset. */
+export function places(width: number, height: number, inset: number): Map<string, [number, number]> {
   const names = [...members.keys()];
-  const [cx, cy] = [width / 2, height / 2 + 2];
-  const radius = Math.max(40, Math.min(width / 2 - 86, height / 2 - 58));
-  const wide = Math.min(1.5, Math.max(1, (width / 2 - 96) / radius));
+  const angles = names.map((_, place) => -Math.PI / 2 + (place * 2 * Math.PI) / names.length);
+  const spots = angles.map((angle) => (names.length === 1 ? ([0, 0] as const) : ([Math.cos(angle), Math.sin(angle)] as const)));
+  const ys = spots.map(([, y]) => y);
+  const [top, bottom] = [Math.min(0, ...ys), Math.max(0, ...ys)];
+  // Words stand above and below those at the ends.
+  const [from, to] = [inset + ABOVE, height - BELOW];
+  const radius = Math.max(40, Math.min((width / 2 - SIDE) / 0.95, (to - from) / Math.max(1, bottom - top)));
+  const wide = Math.min(1.5, Math.max(1, (width / 2 - SIDE) / radius));
+  const middle = (from + to) / 2 - ((top + bottom) / 2) * radius;
   return new Map(
     names.map((name, place) => {
-      const angle = -Math.PI / 2 + (place * 2 * Math.PI) / names.length;
-      return [name, names.length === 1 ? [cx, cy] : [cx + radius * wide * Math.cos(angle), cy + radius * Math.sin(angle)]];
+      const [x, y] = spots[place]!;
+      return [name, [width / 2 + x * radius * wide, middle + y * radius]];
     }),
   );
 }
@@ -63,6 +74,8 @@ export const wordFor = (it: Member): string => looks(it, palette()).word;
 export function ClusterPicture(props: {
   width: number;
   height: number;
+  /** How much of the height is taken by something else, above. */
+  inset: number;
   hidden: Set<About>;
   selected: Thing | undefined;
   onSelect?: (thing: Thing | undefined) => void;
@@ -72,8 +85,10 @@ export function ClusterPicture(props: {
   void version.value;
   const { width, height, selected } = props;
   const colours = palette();
-  const at = places(width, height);
+  const at = places(width, height, props.inset);
   const all = [...members.values()];
+  const heights = [...at.values()].map(([, y]) => y);
+  const middle = (Math.min(...heights) + Math.max(...heights)) / 2;
   const pairs = all.flatMap((a, i) => all.slice(i + 1).map((b) => [a, b] as const));
   const pick = (thing: Thing) => ({
     role: props.onSelect ? ("button" as const) : undefined,
@@ -141,7 +156,7 @@ export function ClusterPicture(props: {
           key={it.name}
           it={it}
           at={at.get(it.name)!}
-          middle={[width / 2, height / 2]}
+          middle={middle}
           colours={colours}
           chosen={selected?.kind === "member" && selected.name === it.name}
           pick={pick({ kind: "member", name: it.name })}
@@ -154,7 +169,7 @@ export function ClusterPicture(props: {
 function Node(props: {
   it: Member;
   at: [number, number];
-  middle: [number, number];
+  middle: number;
   colours: Palette;
   chosen: boolean;
   pick: object;
@@ -169,8 +184,9 @@ function Node(props: {
   const roles = [presides.value === it.name && it.state !== "gone" && t.live.presides, isLeader && t.live.leads].filter(Boolean);
   const held = it.locks.filter((span) => span.held && span.to === undefined);
   // Words stand away from the middle, where the links are.
-  const above = y < props.middle[1] - 4;
-  const words = [look.word, ...roles].join(" · ");
+  const above = y < props.middle - 4;
+  // Who has a part in it is a member.
+  const words = (roles.length > 0 ? roles : [look.word]).join(" · ");
   return (
     <g
       class="live-node"
@@ -215,22 +231,56 @@ function Node(props: {
           <path d="M-3 -4v8M3 -4v8" stroke={colours.paper} stroke-width="2.6" />
         </g>
       )}
-      <text text-anchor="middle" y={above ? -46 : 60} font-size="12.5" font-weight="550" fill={colours.soft}>
+      <text text-anchor="middle" y={above ? -46 : held.length > 0 ? 76 : 56} font-size="12.5" font-weight="550" fill={colours.soft}>
         {words}
       </text>
-      {held.slice(0, 1).map((span) => {
-        const name = held.length > 1 ? `${span.lock} +${held.length - 1}` : span.lock;
-        const half = 14 + Math.min(16, name.length) * 3.4;
+      <Pills held={held} colours={colours} />
+    </g>
+  );
+}
+
+/** The first lock that is held at a member and the first role that is led there, below it. */
+function Pills({ held, colours }: { held: LockSpan[]; colours: Palette }) {
+  const kinds = [held.filter((span) => !span.role), held.filter((span) => span.role)].filter((list) => list.length > 0);
+  const most = kinds.length > 1 ? 9 : 16;
+  const pills = kinds.map((list) => {
+    const { lock, role } = list[0]!;
+    const name = lock.length > most ? `${lock.slice(0, most - 1)}…` : lock;
+    const text = list.length > 1 ? `${name} +${list.length - 1}` : name;
+    return { text, role, width: 22 + text.length * 6.6 };
+  });
+  const whole = pills.reduce((sum, { width }) => sum + width + 4, -4);
+  let left = -whole / 2;
+  return (
+    <>
+      {pills.map(({ text, role, width }) => {
+        const x = left + width / 2;
+        left += width + 4;
         return (
-          <g key="lock" transform="translate(0 33)">
-            <rect x={-half} y="-10" width={2 * half} height="20" rx="10" fill={colours.inside[0]} stroke={colours.panel} stroke-width="2" />
-            <text text-anchor="middle" dominant-baseline="central" font-size="11.5" font-weight="600" fill={colours.paper}>
-              {name.length > 16 ? `${name.slice(0, 15)}…` : name}
+          <g key={String(role)} transform={`translate(${x} 47)`}>
+            <rect
+              x={-width / 2}
+              y="-10"
+              width={width}
+              height="20"
+              rx="10"
+              fill={role ? colours.leading[0] : colours.inside[0]}
+              stroke={colours.panel}
+              stroke-width="2"
+            />
+            <text
+              text-anchor="middle"
+              dominant-baseline="central"
+              font-size="11.5"
+              font-weight="600"
+              fill={role ? "#171b21" : colours.paper}
+            >
+              {text}
             </text>
           </g>
         );
       })}
-    </g>
+    </>
   );
 }
 
@@ -358,7 +408,11 @@ export function ViewsPicture(props: {
           const [a, b] = between(span.from, span.to ?? Math.min(end, it.until ?? end));
           if (b <= a) continue;
           const colour = viewColour(colours, span.epoch);
-          const label = b - a > 84 ? t.live.view(short(span.epoch)) : b - a > 44 ? short(span.epoch) : "";
+          // Signs within the bar are not written upon.
+          const signs = it.marks.map(({ at }) => x(at)).filter((place) => place > a - 10 && place < b + 10);
+          const begin = a + (signs.some((place) => place < a + 10) ? 16 : 7);
+          const room = Math.min(b, ...signs.filter((place) => place >= a + 10).map((place) => place - 6)) - begin;
+          const label = room > 74 ? t.live.view(short(span.epoch)) : room > 36 ? short(span.epoch) : "";
           parts.push(
             <g key={`v${span.epoch} ${span.from}`}>
               <rect x={a} y={y - bar / 2} width={b - a} height={bar} rx="4" fill={colours.panel} />
@@ -374,7 +428,7 @@ export function ViewsPicture(props: {
                 stroke-width="1.2"
               />
               {label && (
-                <text x={a + 7} y={y} dominant-baseline="central" font-size="11.5" font-weight="600" fill={colours.ink}>
+                <text x={begin} y={y} dominant-baseline="central" font-size="11.5" font-weight="600" fill={colours.ink}>
                   {label}
                 </text>
               )}
@@ -395,31 +449,7 @@ export function ViewsPicture(props: {
               </g>,
             );
         }
-        // A lock has its place under the bar as long as it is held or waited for; others stand beside it.
-        const wide = row >= 52 ? 13 : 6;
-        const rows: number[] = [];
-        for (const span of it.locks) {
-          const [a, b] = between(span.from, span.to);
-          if (b <= a) continue;
-          const free = rows.findIndex((end) => end <= a);
-          const place = free < 0 ? rows.length : free;
-          rows[place] = b;
-          if (place > (wide === 13 ? 0 : 1)) continue;
-          const [fill, edge] = span.held ? colours.inside : colours.wanting;
-          const fits = wide === 13 && b - a > 12 + span.lock.length * 6;
-          const top = y + bar / 2 + 3 + place * (wide + 2);
-          parts.push(
-            <g key={`l${span.lock}${span.owner}${span.from}`}>
-              <title>{`${span.lock}, ${span.owner}`}</title>
-              <rect x={a} y={top} width={b - a} height={wide} rx={wide / 2} fill={fill} stroke={edge} stroke-width="0.8" />
-              {fits && (
-                <text x={a + 6} y={top + wide / 2 + 0.5} dominant-baseline="central" font-size="9.5" font-weight="650" fill={span.held ? colours.paper : colours.ink}>
-                  {span.lock}
-                </text>
-              )}
-            </g>,
-          );
-        }
+        parts.push(<Held key="held" it={it} between={between} top={y + bar / 2 + 3} room={row - bar - 6} colours={colours} />);
         for (const { at, what } of it.marks) {
           const place = x(at);
           if (place >= NAMES && place <= right) parts.push(<Sign key={`m${at}`} what={what} x={place} y={y} colours={colours} />);
@@ -451,6 +481,48 @@ export function ViewsPicture(props: {
         </g>
       )}
     </svg>
+  );
+}
+
+/** Locks and roles under the bar, each in its place as long as it is held or waited for. */
+function Held(props: {
+  it: Member;
+  between: (from: number, to: number | undefined) => readonly [number, number];
+  top: number;
+  room: number;
+  colours: Palette;
+}) {
+  const { it, colours } = props;
+  const ends: number[] = [];
+  const bars = it.locks.flatMap((span) => {
+    const [a, b] = props.between(span.from, span.to);
+    if (b <= a) return [];
+    const free = ends.findIndex((end) => end <= a);
+    const place = free < 0 ? ends.length : free;
+    ends[place] = b;
+    return [{ span, a, b, place }];
+  });
+  const wide = Math.max(3, Math.min(13, props.room / Math.max(1, ends.length) - 2));
+  return (
+    <>
+      {bars.map(({ span, a, b, place }) => {
+        const [fill, edge] = !span.held ? colours.wanting : span.role ? colours.leading : colours.inside;
+        const ink = !span.held ? colours.ink : span.role ? "#171b21" : colours.paper;
+        const fits = wide >= 11 && b - a > 12 + span.lock.length * 6;
+        const top = props.top + place * (wide + 2);
+        return (
+          <g key={`${span.lock}${span.role}${span.owner}${span.from}`}>
+            <title>{`${span.lock}, ${span.owner}`}</title>
+            <rect x={a} y={top} width={b - a} height={wide} rx={wide / 2} fill={fill} stroke={edge} stroke-width="0.8" />
+            {fits && (
+              <text x={a + 6} y={top + wide / 2 + 0.5} dominant-baseline="central" font-size="9.5" font-weight="650" fill={ink}>
+                {span.lock}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </>
   );
 }
 

@@ -2,6 +2,7 @@
 
 import type { Player } from "../model/player";
 import { type Doing, Fate, Phase, type Story } from "../model/story";
+import { Crowd } from "./crowd";
 import { type Point, places } from "./layout";
 import { addShape, kindColour, kindShape, type Palette, palette, phaseColours } from "./palette";
 import { surface } from "./surface";
@@ -23,8 +24,8 @@ export function same(a: Target | undefined, b: Target | undefined): boolean {
 const LABELS_MAX = 10;
 /** With more messages under way, none leaves a trail. */
 const TRAILS_MAX = 160;
-/** With more messages of a kind, they are drawn by a stamp. */
-const STAMPS_MIN = 60;
+/** With more messages under way, they are a crowd. */
+const CROWD_MIN = 120;
 
 interface Flight {
   arrow: number;
@@ -55,12 +56,13 @@ export class TopologyView {
   private radius = 20;
   private width = 0;
   private height = 0;
+  private inset = 0;
   private edges = document.createElement("canvas");
   private edgesKey = "";
   private doings: Doing[] = [];
   private doingsAt = -1;
   private flights: Flight[] = [];
-  private stamps = new Map<string, HTMLCanvasElement>();
+  private readonly crowd = new Crowd();
   marks: Marks = { cuts: [] };
 
   constructor(
@@ -91,33 +93,52 @@ export class TopologyView {
     this.place();
   }
 
+  /** Leaves so much free above: something else stands there. */
+  leave(inset: number): void {
+    if (this.inset === inset) return;
+    this.inset = inset;
+    this.edgesKey = "";
+    this.place();
+  }
+
+  /** Do nodes stand on a circle? */
+  private get round(): boolean {
+    return ["complete", "ring", "unknown"].includes(this.story?.shape ?? "");
+  }
+
   private place(): void {
     const story = this.story;
     if (!story || this.width === 0) return;
     const { width, height } = this;
     const named = story.names.length > 0;
     // As large as they can be with room between them.
-    const round = story.shape === "complete" || story.shape === "ring" || story.shape === "unknown";
-    const room = Math.min(width, height) / 2 - 34;
+    const { round } = this;
+    const room = Math.min(width, height - this.inset) / 2 - 34;
     const apart = round
       ? 2 * room * Math.sin(Math.PI / Math.max(2, story.nodes))
       : Math.sqrt((width * height) / Math.max(1, story.nodes)) * 0.62;
     this.radius = Math.max(4, Math.min(24, apart * 0.34));
     const margin = this.radius + (named ? 22 : 14);
-    const [w, h] = [width - 2 * margin, height - 2 * margin];
+    const [w, h] = [width - 2 * margin - (named && round ? 24 : 0), height - 2 * margin - this.inset];
+    const middle = (height + this.inset) / 2;
     if (round) {
-      const r = Math.min(w, h);
-      const [left, top] = [(width - r) / 2, (height - r) / 2];
+      // What they take of a circle is in the middle: three of them leave some of it empty.
+      const [[left, right], [top, bottom]] = [0, 1].map((axis) => {
+        const along = this.spots.map((spot) => spot[axis]!);
+        return [Math.min(...along), Math.max(...along)] as const;
+      }) as [readonly [number, number], readonly [number, number]];
+      const [across, down] = [Math.max(0.1, right - left), Math.max(0.1, bottom - top)];
+      const r = Math.max(1, Math.min(w / across, h / down, 1.2 * h));
       // A little wider than high where there is room, as eyes see it.
-      const stretch = Math.min(w / r, 1.35);
+      const stretch = Math.min(w / (r * across), 1.35);
       this.points = this.spots.map(([x, y]) => [
-        width / 2 + (left + x * r - width / 2) * stretch,
-        top + y * r,
+        width / 2 + (x - (left + right) / 2) * r * stretch,
+        middle + (y - (top + bottom) / 2) * r,
       ]);
     } else {
       const wide = Math.min(w, h * 2.2);
       const left = (width - wide) / 2;
-      this.points = this.spots.map(([x, y]) => [left + x * wide, margin + y * h]);
+      this.points = this.spots.map(([x, y]) => [left + x * wide, middle + (y - 0.5) * h]);
     }
   }
 
@@ -303,8 +324,8 @@ export class TopologyView {
       const length = Math.max(1, Math.hypot(dx, dy));
       const gap = Math.min(length / 2, this.radius + this.parcel + 1);
       const along = gap + (length - 2 * gap) * Math.max(0, Math.min(1, part));
-      // Each direction on its own side.
-      const side = Math.min(5, this.radius * 0.3);
+      // Each direction on its own side, and what can be picked beside what comes towards it.
+      const side = this.marks.choices ? this.parcel + 6 : Math.min(5, this.radius * 0.3);
       const [ox, oy] = [(-dy / length) * side, (dx / length) * side];
       if (from === to) {
         flights.push({ arrow, x: a[0], y: a[1] - this.radius - 10, fx: a[0], fy: a[1], part });
@@ -338,8 +359,10 @@ export class TopologyView {
       }
       pen.globalAlpha = 1;
     }
+    const isCrowd = flights.length > CROWD_MIN;
+    if (isCrowd) this.crowd.draw(pen, flights, this.points, size, colours, (flight) => story.aKind[flight.arrow]!);
     const byKind = new Map<number, Flight[]>();
-    for (const flight of flights) {
+    for (const flight of isCrowd ? [] : flights) {
       const kind = story.aKind[flight.arrow]!;
       const list = byKind.get(kind);
       if (list) list.push(flight);
@@ -347,15 +370,6 @@ export class TopologyView {
     }
     for (const [kind, list] of byKind) {
       const shape = kindShape(kind);
-      // Many are drawn by a stamp: paths of thousands of shapes take long.
-      if (list.length > STAMPS_MIN) {
-        const stamp = this.stamp(kind, size, colours);
-        const half = stamp.width / (devicePixelRatio || 1) / 2;
-        for (const flight of list) {
-          pen.drawImage(stamp, Math.round(flight.x - half), Math.round(flight.y - half), 2 * half, 2 * half);
-        }
-        continue;
-      }
       pen.fillStyle = kindColour(colours, kind);
       pen.strokeStyle = colours.panel;
       pen.lineWidth = size > 4 ? 1.5 : 0.8;
@@ -379,23 +393,6 @@ export class TopologyView {
         ring(pen, flight.x, flight.y, size + 4, colours.ink, 1.5);
       }
     }
-  }
-
-  /** A message of this kind, to be drawn many times. */
-  private stamp(kind: number, size: number, colours: Palette): HTMLCanvasElement {
-    const key = `${kind} ${size} ${colours.dark} ${devicePixelRatio}`;
-    let stamp = this.stamps.get(key);
-    if (!stamp) {
-      stamp = document.createElement("canvas");
-      const width = Math.ceil(size * 3) + 2;
-      const pen = surface(stamp, width, width);
-      pen.fillStyle = kindColour(colours, kind);
-      pen.beginPath();
-      addShape(pen, kindShape(kind), width / 2, width / 2, size);
-      pen.fill();
-      this.stamps.set(key, stamp);
-    }
-    return stamp;
   }
 
   /** What the messages say, where it covers no node and no other label. */
@@ -424,10 +421,23 @@ export class TopologyView {
         );
         const onNode = this.points.some(([nx, ny]) => {
           const near = Math.max(x - 3, Math.min(x + width + 3, nx));
-          const onName = named && Math.abs(y - (ny + this.radius + 11)) < 13 && Math.abs(near - nx) < 22;
-          return onName || Math.hypot(near - nx, y - ny) < this.radius + 7;
+          return Math.hypot(near - nx, y - ny) < this.radius + 7;
         });
-        return !onLabel && !onNode;
+        const onName =
+          named &&
+          this.points.some((_, node) => {
+            const [nx, ny] = this.nameSpot(node);
+            return Math.abs(y - ny) < 13 && x < nx + 24 && x + width > nx - 24;
+          });
+        if (onName) return false;
+        const onOther = flights.some(
+          (other) =>
+            other !== flight &&
+            Math.abs(other.y - y) < size + 8 &&
+            other.x > x - size - 3 &&
+            other.x < x + width + size + 3,
+        );
+        return !onLabel && !onNode && !onOther;
       });
       if (!free) continue;
       const [x, y] = free;
@@ -506,13 +516,28 @@ export class TopologyView {
     }
     const more = story.names[node];
     if (more && r > 8) {
-      pen.fillStyle = colours.soft;
+      const [nx, ny] = this.nameSpot(node);
       pen.font = `500 11px ${FONT}`;
       pen.textAlign = "center";
-      pen.textBaseline = "top";
-      pen.fillText(more, x, y + r + 5);
+      pen.textBaseline = "middle";
+      // A link may run behind it.
+      pen.lineWidth = 4;
+      pen.lineJoin = "round";
+      pen.strokeStyle = colours.panel;
+      pen.strokeText(more, nx, ny);
+      pen.fillStyle = colours.soft;
+      pen.fillText(more, nx, ny);
       pen.textAlign = "start";
     }
+  }
+
+  /** The middle of what else a node is called: outside of a circle, where no links are, and below otherwise. */
+  private nameSpot(node: number): Point {
+    const [x, y] = this.points[node]!;
+    if (!this.round) return [x, y + this.radius + 11];
+    const [dx, dy] = [x - this.width / 2, y - (this.height + this.inset) / 2];
+    const length = Math.max(1, Math.hypot(dx, dy));
+    return [x + (dx / length) * (this.radius + 19), y + (dy / length) * (this.radius + 11)];
   }
 
   /** The same as a drawing of its own. */

@@ -15,9 +15,9 @@ export const over = document.querySelector<HTMLMetaElement>('meta[name="live"]')
 const KEPT = 10 * 60_000;
 /** So many messages are kept. */
 const MESSAGES = 20_000;
-/** How often locks are asked for, in milliseconds. */
+/** How often locks and roles are asked for, in milliseconds. */
 const LOCKS = 1000;
-/** Messages that are there because somebody asks for locks, as this page does. */
+/** Messages that are there because somebody asks for locks and roles, as this page does. */
 const ASKING = new Set(["ASK", "TELL"]);
 
 export interface Status {
@@ -45,6 +45,8 @@ export interface ViewSpan extends Span {
 
 export interface LockSpan extends Span {
   lock: string;
+  /** Is it a role, in which somebody leads? */
+  role: boolean;
   owner: string;
   held: boolean;
 }
@@ -80,10 +82,24 @@ export interface Message {
 export const ABOUTS = ["seat", "lock", "consensus", "founding"] as const;
 export type About = (typeof ABOUTS)[number];
 
+interface Party {
+  member: string;
+  owner: string;
+}
+
+/** A lock, or a role: whoever leads in one holds it. */
 export interface Lock {
   name: string;
-  holders: { member: string; owner: string; mode: string; fence: string }[];
-  waiting: { member: string; owner: string; mode: string }[];
+  role?: boolean;
+  holders: (Party & { fence: string })[];
+  waiting: Party[];
+}
+
+interface Role {
+  role: string;
+  leader: Party | null;
+  term: string | null;
+  candidates: Party[];
 }
 
 export interface Line {
@@ -102,11 +118,24 @@ export const cuts = signal<[string, string][]>([]);
 export const locks = signal<Lock[] | undefined>(undefined);
 export const log = signal<Line[]>([]);
 export const connected = signal(false);
-/** Counts up when something has changed that is not a matter of time alone. */
+/** Counts up when something has changed that is not a matter of time alone, some times a second at most. */
 export const version = signal(0);
 export const refused = signal<string | undefined>(undefined);
 /** Who presides over the view that was decided last, as far as its lease is known. */
 export const presides = signal<string | undefined>(undefined);
+
+/** Members tell more than eyes can follow: what comes together is drawn together. */
+const TOGETHER = 100;
+let isTold = false;
+
+function changed(): void {
+  if (isTold) return;
+  isTold = true;
+  setTimeout(() => {
+    isTold = false;
+    version.value++;
+  }, TOGETHER);
+}
 
 const lives = new Map<number, string>();
 /** The kernel's clock minus that of the page, in milliseconds: the least delay that was seen. */
@@ -372,7 +401,12 @@ function hear(text: string): void {
       takeDemo(told as Demo);
       break;
   }
-  version.value++;
+  changed();
+}
+
+/** Who leads in a role holds it, and its number is the term. */
+function asLock({ role, leader, term, candidates }: Role): Lock {
+  return { name: role, role: true, holders: leader ? [{ ...leader, fence: term ?? "" }] : [], waiting: candidates };
 }
 
 /** Who holds what from one look to the next. */
@@ -380,6 +414,7 @@ function takeLocks(list: Lock[]): void {
   const at = now();
   const seen = new Set<LockSpan>();
   for (const lock of list) {
+    const role = lock.role ?? false;
     const parties = [
       ...lock.holders.map((one) => ({ ...one, held: true })),
       ...lock.waiting.map((one) => ({ ...one, held: false })),
@@ -388,12 +423,18 @@ function takeLocks(list: Lock[]): void {
       const owner = said.trim();
       const it = member(name);
       const same = (span: LockSpan) =>
-        span.to === undefined && span.lock === lock.name && span.owner === owner && span.held === held && !seen.has(span);
+        span.to === undefined &&
+        span.lock === lock.name &&
+        span.role === role &&
+        span.owner === owner &&
+        span.held === held &&
+        !seen.has(span);
       let span = it.locks.find(same);
       if (!span) {
-        span = { from: at, lock: lock.name, owner, held };
+        span = { from: at, lock: lock.name, role, owner, held };
         it.locks.push(span);
-        if (held) write(at, t.live.said.granted(lock.name, owner, name));
+        const said = role ? t.live.said.led : t.live.said.granted;
+        if (held) write(at, said(lock.name, owner || t.live.someone, name));
       }
       seen.add(span);
     }
@@ -402,11 +443,12 @@ function takeLocks(list: Lock[]): void {
     for (const span of it.locks) {
       if (span.to !== undefined || seen.has(span)) continue;
       span.to = at;
-      if (span.held) write(at, t.live.said.released(span.lock, it.name));
+      const said = span.role ? t.live.said.resigned : t.live.said.released;
+      if (span.held) write(at, said(span.lock, it.name));
     }
   }
   locks.value = list;
-  version.value++;
+  changed();
 }
 
 let source: EventSource | undefined;
@@ -426,12 +468,18 @@ export function listen(): () => void {
   return () => void watchers--;
 }
 
+async function asked<T>(path: string): Promise<T[] | null> {
+  return (await fetch(path)).json();
+}
+
 async function askForLocks(): Promise<void> {
   for (;;) {
     if (connected.peek() && watchers > 0) {
       try {
-        const list = (await (await fetch("live/locks")).json()) as Lock[] | null;
-        if (list) takeLocks(list);
+        // One after the other: a browser has few connections to a host, and the feed of each page is one.
+        const list = await asked<Lock>("live/locks");
+        const roles = await asked<Role>("live/roles");
+        if (list && roles) takeLocks([...list, ...roles.map(asLock)]);
       } catch {
         // The stream says when the cluster is gone.
       }

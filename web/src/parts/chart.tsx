@@ -30,7 +30,8 @@ export interface ChartProps {
   joined?: boolean;
 }
 
-const [LEFT, RIGHT, TOP, BOTTOM] = [54, 18, 16, 48];
+// Above stand what is drawn and the menu.
+const [LEFT, RIGHT, TOP, BOTTOM] = [54, 18, 38, 48];
 const [WIDTH_MIN, WIDTH_MAX] = [340, 860];
 
 export function Chart(props: ChartProps) {

@@ -315,7 +315,7 @@ function StateCard(props: { session: Session; story: Story; explanation: Explana
   return (
     <section class="card state">
       <h3>
-        {t.inspect.state} <span class="quiet">{t.inspect.node(String(node + 1)).toLowerCase()}</span>
+        {t.inspect.state(node + 1)}
       </h3>
       {!known.value && <p class="quiet">{t.inspect.noState}</p>}
       {state && <StateRows state={state} names={names} />}

@@ -12,6 +12,7 @@ import type { Session } from "../model/session";
 import { Phase, type Story } from "../model/story";
 import { t } from "../texts";
 import { phaseName, sentence } from "./inspector";
+import { LegendList } from "./legend";
 import { theme } from "./theme";
 import { IconButton, Menu, Select, save, savePng } from "./ui";
 
@@ -162,7 +163,13 @@ function Topology(props: StageProps) {
           session.selected.value = again ? undefined : found;
         }}
       />
-      <Legend session={session} />
+      <Legend
+        session={session}
+        onInset={(inset) => {
+          view.current?.leave(inset);
+          session.player.refresh();
+        }}
+      />
       <Tip session={session} at={pointer.value} holder={holder.current} />
       {selected && bubbleAt.value && props.bubble && (
         <Bubble at={bubbleAt.value} holder={holder.current}>
@@ -235,7 +242,7 @@ function Spoken({ session }: { session: Session }) {
   return (
     <p class="spoken" aria-live="polite">
       {story && still && records > 0
-        ? `${t.inspect.node(String(story.rNode[records - 1]! + 1))} ${sentence(story, records - 1)}`
+        ? `${t.inspect.node(String(story.rNode[records - 1]! + 1))}: ${sentence(story, records - 1)}`
         : ""}
     </p>
   );
@@ -379,7 +386,7 @@ export function zoom(session: Session, factor: number): void {
   session.player.refresh();
 }
 
-function Legend({ session }: { session: Session }) {
+function Legend({ session, onInset }: { session: Session; onInset: (inset: number) => void }) {
   const story = session.story.value;
   void theme.value;
   if (!story) return null;
@@ -393,7 +400,7 @@ function Legend({ session }: { session: Session }) {
     [Phase.Still, t.stage.still],
   ];
   return (
-    <ul class="legend" aria-label={t.stage.legend}>
+    <LegendList onInset={onInset}>
       {names
         .filter(([phase]) => phases.has(phase))
         .map(([phase, name]) => {
@@ -425,7 +432,7 @@ function Legend({ session }: { session: Session }) {
           </button>
         </li>
       ))}
-    </ul>
+    </LegendList>
   );
 }
 

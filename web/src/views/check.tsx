@@ -4,17 +4,25 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { long } from "../engine/engine";
 import { type Algorithm, algorithm, catalogue, family } from "../model/catalogue";
-import { all, command, go, here, ofRun, said, type Word, word } from "../model/link";
+import { all, go, here, ofRun, said, type Word, word } from "../model/link";
 import { Session } from "../model/session";
-import { finder } from "../parts/finder";
 import { Icon } from "../parts/icons";
 import { Inspector } from "../parts/inspector";
 import { useKeys } from "../parts/keyboard";
+import {
+  AlgorithmTitle,
+  ArgumentField,
+  ChannelsField,
+  CommandFold,
+  errorsOf,
+  OptionFields,
+  Refusal,
+  withOwn,
+} from "../parts/settings";
 import { Stage } from "../parts/stage";
-import { Copy, Field, Fold, Select, Slider } from "../parts/ui";
+import { Field, Fold, Select, Slider } from "../parts/ui";
 import { Verdicts } from "../parts/verdicts";
 import { t } from "../texts";
-import { ArgumentField, OptionField, withOwn } from "./run";
 
 const session = new Session(long);
 let shown = "";
@@ -80,12 +88,7 @@ export function CheckView() {
         <CheckSettings about={about} words={words} start={start} />
       </div>
       <div class="middle">
-        {session.refused.value && (
-          <p class="refused" role="alert">
-            {session.refused.value.argument && <strong>{session.refused.value.argument}: </strong>}
-            {session.refused.value.reason}
-          </p>
-        )}
+        <Refusal session={session} />
         <div class="check-result" role="status" aria-live="polite">
           {session.busy.value && (
             <Growth
@@ -163,7 +166,7 @@ function Result(props: { report: Record<string, unknown>; ms: number; words: Wor
       <p class="result-title">
         <Icon name={bad ? "cross" : result === "holds" ? "check" : "minus"} size={26} />
         {bad ? (result === "deadlock" ? t.check.deadlock : t.check.violated) : t.check[result]}
-        {bad && <span class="quiet">, {t.check.found(Number(report["steps"]))}</span>}
+        {bad && <span class="quiet">{t.check.found(Number(report["steps"]))}</span>}
       </p>
       <p>
         {bad && (
@@ -210,19 +213,13 @@ function CheckSettings(props: { about: Algorithm | undefined; words: Word[]; sta
     shown = JSON.stringify([name, ofRun(next)]);
     go({ view: "check", about: name, words: next }, true);
   };
-  const wrong = session.refused.value;
-  const error = (key: string) => (wrong?.argument === key ? wrong.reason : undefined);
+  const error = errorsOf(session);
   const mine = (catalogue.value?.arguments ?? []).filter((one) => one.family === of && HERE.has(one.name));
   const asksQuorums = about.costs.some((cost) => cost.formula.includes("K"));
   return (
     <div class="settings" tabIndex={0} role="region" aria-label={t.run.settings}>
       <p class="family">{t.check.title}</p>
-      <h1>
-        <button type="button" class="title-button" title={t.run.change} onClick={() => (finder.value = true)}>
-          {name.split("/")[1]}
-          <Icon name="down" size={18} />
-        </button>
-      </h1>
+      <AlgorithmTitle name={name} />
       <p class="summary">{t.check.lead}</p>
       <div class="tries">
         <span class="tries-label">{t.check.examples}</span>
@@ -292,20 +289,7 @@ function CheckSettings(props: { about: Algorithm | undefined; words: Word[]; sta
             )}
           </Field>
         ))}
-        <Field label={t.check.channels} error={error("channels")}>
-          {(id) => (
-            <Select
-              id={id}
-              value={word(words, "channels") ?? ""}
-              options={[
-                ["", t.check.usual],
-                ["fifo", t.check.fifo],
-                ["unordered", t.check.unordered],
-              ]}
-              onChange={(value) => set("channels", value)}
-            />
-          )}
-        </Field>
+        <ChannelsField words={words} set={set} error={error} />
         <Field label={t.check.timers} error={error("timers")}>
           {(id) => (
             <Select
@@ -331,23 +315,10 @@ function CheckSettings(props: { about: Algorithm | undefined; words: Word[]; sta
       </Fold>
       {about.options.length > 0 && (
         <Fold title={t.run.options}>
-          {about.options.map((option) => (
-            <OptionField
-              key={option.name}
-              option={option}
-              value={word(words, option.name)}
-              error={error(option.name)}
-              onChange={(value) => set(option.name, value)}
-            />
-          ))}
+          <OptionFields about={about} words={words} set={set} error={error} />
         </Fold>
       )}
-      <Fold title={t.run.command}>
-        <pre class="command" tabIndex={0}>
-          <code>{command("check", name, words)}</code>
-        </pre>
-        <Copy text={command("check", name, words)} />
-      </Fold>
+      <CommandFold task="check" name={name} words={words} />
     </div>
   );
 }

@@ -133,7 +133,7 @@ function Beside({ place }: { place: Place | undefined }) {
       {story && (
         <p class="caption" aria-live="polite">
           {records > 0
-            ? `${t.inspect.node(String(story.rNode[records - 1]! + 1))} ${sentence(story, records - 1)}`
+            ? `${t.inspect.node(String(story.rNode[records - 1]! + 1))}: ${sentence(story, records - 1)}`
             : t.inspect.before}
         </p>
       )}

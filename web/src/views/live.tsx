@@ -34,6 +34,7 @@ import {
 } from "../model/live";
 import { Icon } from "../parts/icons";
 import { isWriting } from "../parts/keyboard";
+import { LegendList } from "../parts/legend";
 import { Bubble, useSize } from "../parts/stage";
 import { theme } from "../parts/theme";
 import { Copy, IconButton, Menu, Segments, save, savePng } from "../parts/ui";
@@ -201,7 +202,8 @@ function Watched() {
         </section>
       </div>
       <div class="live-right">
-        <LocksPanel />
+        <LocksPanel role={false} />
+        <LocksPanel role={true} />
         <LogPanel />
       </div>
     </div>
@@ -233,11 +235,12 @@ function Net(props: {
   void beat.value;
   void theme.value;
   const size = useSignal<[number, number]>([0, 0]);
+  const inset = useSignal(0);
   const holder = useSize((width, height) => (size.value = [width, height]));
   const [width, height] = size.value;
   const colours = palette();
   const thing = selected.value;
-  const at = width > 0 ? places(width, height) : new Map<string, [number, number]>();
+  const at = width > 0 ? places(width, height, inset.value) : new Map<string, [number, number]>();
   const spot = (): [number, number] | undefined => {
     if (!thing) return undefined;
     if (thing.kind === "member") return at.get(thing.name);
@@ -251,6 +254,7 @@ function Net(props: {
         <ClusterPicture
           width={width}
           height={height}
+          inset={inset.value}
           hidden={props.hidden}
           still={props.still || held.value !== undefined}
           selected={thing}
@@ -258,7 +262,7 @@ function Net(props: {
           onSelect={(next) => (selected.value = JSON.stringify(next) === JSON.stringify(thing) ? undefined : next)}
         />
       )}
-      <ul class="legend" aria-label={t.stage.legend}>
+      <LegendList onInset={(next) => (inset.value = next)}>
         {SHOWN.map((about) => (
           <li key={about}>
             <button type="button" aria-pressed={!props.hidden.has(about)} onClick={() => props.onHide(about)}>
@@ -275,7 +279,7 @@ function Net(props: {
           </svg>
           {t.live.lease}
         </li>
-      </ul>
+      </LegendList>
       {thing && place && (
         <Bubble at={place} holder={holder.current}>
           {thing.kind === "member" ? <MemberBubble name={thing.name} /> : <LinkBubble a={thing.a} b={thing.b} />}
@@ -496,34 +500,41 @@ function MemberRow({ it, may }: { it: Member; may: boolean }) {
   );
 }
 
-function LocksPanel() {
-  const list = locks.value ?? [];
+/** What there are of locks or roles, and how to get one where there is none. */
+function LocksPanel({ role }: { role: boolean }) {
+  const list = (locks.value ?? []).filter((lock) => (lock.role ?? false) === role);
+  const [title, nothing, command] = role
+    ? [t.live.roles, t.live.noRoles, t.live.leadOne]
+    : [t.live.locks, t.live.noLocks, t.live.takeOne];
+  const number = role ? t.live.term : t.live.fence;
   return (
-    <section class="live-panel">
-      <h2>{t.live.locks}</h2>
+    <section class={`live-panel ${role ? "live-roles" : "live-locks"}`}>
+      <h2>{title}</h2>
       {list.length === 0 ? (
         <>
-          <p class="quiet">{t.live.noLocks}</p>
-          <pre class="command" tabIndex={0}>
-            <code>{t.live.takeOne}</code>
-          </pre>
-          <Copy text={t.live.takeOne} />
+          <p class="quiet">{nothing}</p>
+          <div class="live-command">
+            <pre class="command" tabIndex={0}>
+              <code>{command}</code>
+            </pre>
+            <Copy text={command} />
+          </div>
         </>
       ) : (
-        <ul class="live-locks">
+        <ul class="live-held">
           {list.map((lock) => (
             <li key={lock.name}>
               <p class="live-lock-name">{lock.name}</p>
               {lock.holders.map((one) => (
                 <p key={`${one.member} ${one.owner} ${one.fence}`}>
-                  <span class="live-badge held">{one.member}</span> {one.owner || t.live.someone}
-                  <span class="quiet" title={one.fence}> {t.live.fence(shortFence(one.fence))}</span>
+                  <span class={`live-badge ${role ? "led" : "held"}`}>{one.member}</span> {one.owner || t.live.someone}
+                  <span class="quiet" title={one.fence}> {number(shortFence(one.fence))}</span>
                 </p>
               ))}
               {lock.waiting.map((one, place) => (
                 <p key={`${one.member} ${one.owner} ${place}`}>
                   <span class="live-badge">{one.member}</span> {one.owner || t.live.someone}
-                  <span class="quiet"> {t.live.waits}</span>
+                  <span class="quiet"> {role ? t.live.stands : t.live.waits}</span>
                 </p>
               ))}
             </li>

@@ -9,11 +9,11 @@ import { algorithm, catalogue } from "../model/catalogue";
 import { type Challenge, featured, of } from "../model/challenges";
 import { go, here, ofRun, said, type Word, word } from "../model/link";
 import { Session } from "../model/session";
-import { finder } from "../parts/finder";
 import { Icon } from "../parts/icons";
 import { Inspector } from "../parts/inspector";
 import { useKeys } from "../parts/keyboard";
 import { solve, solved } from "../parts/progress";
+import { AlgorithmTitle, Refusal } from "../parts/settings";
 import { Stage } from "../parts/stage";
 import { Fold } from "../parts/ui";
 import { t } from "../texts";
@@ -117,11 +117,7 @@ export function PlayView() {
         <Challenges name={name} flaw={flaw} words={words} />
       </div>
       <div class="middle">
-        {session.refused.value && (
-          <p class="refused" role="alert">
-            {session.refused.value.reason}
-          </p>
-        )}
+        <Refusal session={session} />
         <Stage session={session} onPick={pick} choices={choices} />
       </div>
       <aside class="inspector scheduler" aria-label={t.play.next} tabIndex={0}>
@@ -261,15 +257,15 @@ function ChoiceButton({ one, take, marked }: { one: Choice; take: (move: string)
       case "repeat":
         return ["copies", `${t.act.repeat} ${messageOf(one)}`, `${one.from! + 1} → ${node}`];
       case "command":
-        return ["hand", one.words, t.inspect.node(String(node)).toLowerCase()];
+        return ["hand", one.words, t.inspect.aNode(node)];
       case "timer":
-        return ["delay", one.words, t.inspect.node(String(node)).toLowerCase()];
+        return ["delay", one.words, t.inspect.aNode(node)];
       case "word":
-        return ["help", t.play.isDown(one.peer! + 1, one.words.toLowerCase()), t.inspect.node(String(node)).toLowerCase()];
+        return ["help", t.play.isDown(one.peer! + 1, one.words.toLowerCase()), t.inspect.aNode(node)];
       case "crash":
-        return ["bolt", t.act.crash, t.inspect.node(String(node)).toLowerCase()];
+        return ["bolt", t.act.crash, t.inspect.aNode(node)];
       default:
-        return ["up", t.act.recover, t.inspect.node(String(node)).toLowerCase()];
+        return ["up", t.act.recover, t.inspect.aNode(node)];
     }
   })();
   return (
@@ -303,12 +299,7 @@ function Challenges({ name, flaw, words }: { name: string; flaw: string | undefi
   return (
     <div class="settings" tabIndex={0} role="region" aria-label={t.play.challenges}>
       <p class="family">{t.play.title}</p>
-      <h1>
-        <button type="button" class="title-button" title={t.run.change} onClick={() => (finder.value = true)}>
-          {name.split("/")[1]}
-          <Icon name="down" size={18} />
-        </button>
-      </h1>
+      <AlgorithmTitle name={name} />
       <p class="summary">{flaw ? t.play.goal : t.play.lead}</p>
       <ul class="challenges">
         <li>

@@ -367,7 +367,7 @@ function QuorumPicture(props: {
               role="button"
               tabindex={0}
               aria-pressed={isDead}
-              aria-label={t.quorums.kill(node)}
+              aria-label={t.inspect.aNode(node)}
               transform={`translate(${x} ${y})`}
               onClick={() => props.onNode(node)}
               onKeyDown={(event) => {

@@ -3,17 +3,27 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Target } from "../draw/topology";
-import { type Algorithm, algorithm, type Argument, catalogue, family } from "../model/catalogue";
+import { type Algorithm, algorithm, catalogue, family } from "../model/catalogue";
 import { acts, cutsAt, FAULTS, faultWords } from "../model/interfere";
-import { all, command, go, here, ofRun, said, type Word, word } from "../model/link";
+import { all, go, here, ofRun, said, type Word, word } from "../model/link";
 import { first, presets } from "../model/presets";
 import { Session } from "../model/session";
 import { finder } from "../parts/finder";
 import { Icon } from "../parts/icons";
 import { Inspector } from "../parts/inspector";
 import { useKeys } from "../parts/keyboard";
+import {
+  AlgorithmTitle,
+  ArgumentField,
+  ChannelsField,
+  CommandFold,
+  errorsOf,
+  OptionFields,
+  Refusal,
+  withOwn,
+} from "../parts/settings";
 import { Stage } from "../parts/stage";
-import { Copy, Field, Fold, IconButton, Select, Slider, Text } from "../parts/ui";
+import { Field, Fold, IconButton, Select, Slider, Text } from "../parts/ui";
 import { Verdicts } from "../parts/verdicts";
 import { t } from "../texts";
 
@@ -64,12 +74,7 @@ export function RunView() {
           </button>
           <IconButton icon="settings" label={t.run.settings} onClick={() => (settings.value = true)} />
         </div>
-        {session.refused.value && (
-          <p class="refused" role="alert">
-            {session.refused.value.argument && <strong>{session.refused.value.argument}: </strong>}
-            {session.refused.value.reason}
-          </p>
-        )}
+        <Refusal session={session} />
         <Stage
           session={session}
           bubble={bubble}
@@ -151,27 +156,13 @@ const SHOWN: Record<string, string[]> = {
   detector: [],
 };
 
-const quorumKinds = ["projective-plane", "majority", "tree", "all", "singleton"];
-
-const CHOICES: Record<string, [string, string][]> = {
-  load: Object.entries(t.run.loads).sort(([a], [b]) => Number(b === "") - Number(a === "")),
-  initiators: Object.entries(t.run.initiators).sort(([a], [b]) => Number(b === "") - Number(a === "")),
-  ids: Object.entries(t.run.idOrders),
-  criterion: Object.entries(t.run.criteria),
-  quorum: [
-    ["", t.quorums.names["grid"]!],
-    ...quorumKinds.map((kind): [string, string] => [kind, t.quorums.names[kind]!]),
-  ],
-};
-
 export function Settings(props: { about: Algorithm | undefined; words: Word[]; close?: () => void }) {
   const { about, words } = props;
   if (!about) return <div class="settings" aria-busy="true" />;
   const name = about.name;
   const of = family(name);
   const set = (key: string, text: string | undefined) => change(said(words, key, text), name);
-  const wrong = session.refused.value;
-  const error = (key: string) => (wrong?.argument === key ? wrong.reason : undefined);
+  const error = errorsOf(session);
   const nodes = Number(word(words, "nodes") ?? 5);
   const faults = words.map((one, i) => [one, i] as const).filter(([[key]]) => FAULTS.has(key));
   const over = (word(words, "over") ?? "").split(",").filter((layer) => layer !== "");
@@ -196,12 +187,7 @@ export function Settings(props: { about: Algorithm | undefined; words: Word[]; c
         </div>
       )}
       <p class="family">{t.families[of] ?? of}</p>
-      <h1>
-        <button type="button" class="title-button" title={t.run.change} onClick={() => (finder.value = true)}>
-          {name.split("/")[1]}
-          <Icon name="down" size={18} />
-        </button>
-      </h1>
+      <AlgorithmTitle name={name} />
       <p class="summary">
         {about.summary}. <a href={`#/learn/${name}`}>{t.run.about}</a>
       </p>
@@ -347,35 +333,14 @@ export function Settings(props: { about: Algorithm | undefined; words: Word[]; c
             )}
           </Field>
         ))}
-        <Field label={t.check.channels} error={error("channels")}>
-          {(id) => (
-            <Select
-              id={id}
-              value={word(words, "channels") ?? ""}
-              options={[
-                ["", t.check.usual],
-                ["fifo", t.check.fifo],
-                ["unordered", t.check.unordered],
-              ]}
-              onChange={(value) => set("channels", value)}
-            />
-          )}
-        </Field>
+        <ChannelsField words={words} set={set} error={error} />
         <Field label={t.run.until} error={error("until")}>
           {(id) => <Text id={id} value={word(words, "until") ?? ""} onChange={(value) => set("until", value)} />}
         </Field>
       </Fold>
       {(about.options.length > 0 || rest.length > 0) && (
         <Fold title={t.run.options} count={given(about.options) + given(rest)}>
-          {about.options.map((option) => (
-            <OptionField
-              key={option.name}
-              option={option}
-              value={word(words, option.name)}
-              error={error(option.name)}
-              onChange={(value) => set(option.name, value)}
-            />
-          ))}
+          <OptionFields about={about} words={words} set={set} error={error} />
           {rest.map((argument) => (
             <ArgumentField
               key={argument.name}
@@ -402,12 +367,7 @@ export function Settings(props: { about: Algorithm | undefined; words: Word[]; c
         </dl>
         <Figures />
       </Fold>
-      <Fold title={t.run.command}>
-        <pre class="command" tabIndex={0}>
-          <code>{command("sim", name, words)}</code>
-        </pre>
-        <Copy text={command("sim", name, words)} />
-      </Fold>
+      <CommandFold task="sim" name={name} words={words} />
     </div>
   );
 }
@@ -453,75 +413,6 @@ export function rounded(value: number): string {
 
 function rank(layer: string): number {
   return layer === "views" ? 0 : layer === "reliable" ? 1 : 2;
-}
-
-/** The choices, with the one that was typed if it is none of them. */
-export function withOwn(options: [string, string][], value: string | undefined): [string, string][] {
-  if (value === undefined || options.some(([known]) => known === value)) return options;
-  const short = value.length > 28 ? `${value.slice(0, 26)}…` : value;
-  return [...options, [value, short]];
-}
-
-export function ArgumentField(props: {
-  argument: Argument;
-  value: string | undefined;
-  error?: string;
-  onChange: (value: string) => void;
-}) {
-  const { argument } = props;
-  const choices = CHOICES[argument.name];
-  const usual = argument.help.match(/\[default: ([^;\]]+)/)?.[1];
-  return (
-    <Field
-      label={t.run.arguments[argument.name] ?? argument.name.replaceAll("-", " ")}
-      help={argument.help}
-      error={props.error}
-    >
-      {(id) =>
-        choices ? (
-          <Select
-            id={id}
-            value={props.value ?? ""}
-            options={withOwn(choices, props.value)}
-            onChange={props.onChange}
-          />
-        ) : (
-          <Text
-            id={id}
-            value={props.value ?? ""}
-            placeholder={usual ?? argument.value ?? ""}
-            onChange={props.onChange}
-          />
-        )
-      }
-    </Field>
-  );
-}
-
-export function OptionField(props: {
-  option: { name: string; values: string; default: string; help: string };
-  value: string | undefined;
-  error?: string;
-  onChange: (value: string) => void;
-}) {
-  const { option } = props;
-  const isChoice = /^[a-z0-9-]+(\|[a-z0-9-]+)+$/.test(option.values);
-  return (
-    <Field label={option.name.replaceAll("-", " ")} help={option.help} error={props.error}>
-      {(id) =>
-        isChoice ? (
-          <Select
-            id={id}
-            value={props.value ?? option.default}
-            options={option.values.split("|").map((value) => [value, value])}
-            onChange={(value) => props.onChange(value === option.default ? "" : value)}
-          />
-        ) : (
-          <Text id={id} value={props.value ?? ""} placeholder={option.default} onChange={props.onChange} />
-        )
-      }
-    </Field>
-  );
 }
 
 /** For those who measure the page. */

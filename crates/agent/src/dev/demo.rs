@@ -148,6 +148,7 @@ fn router(stage: &Arc<Stage>) -> Router {
     Router::new()
         .route("/live/feed", get(feed))
         .route("/live/locks", get(locks))
+        .route("/live/roles", get(roles))
         .route("/live/members/{name}/{deed}", post(act))
         .route("/live/links/{one}/{other}/{deed}", post(link))
         .layer(from_fn(lab::local_only))
@@ -335,8 +336,16 @@ async fn feed(
     Sse::new(all.map(|text| Ok(Event::default().data(&*text)))).keep_alive(KeepAlive::default())
 }
 
-/// Who holds what, as the first member says that may act; nothing if none does.
 async fn locks(State(stage): State<Arc<Stage>>) -> Json<Value> {
+    asked(&stage, "/v1/locks").await
+}
+
+async fn roles(State(stage): State<Arc<Stage>>) -> Json<Value> {
+    asked(&stage, "/v1/roles").await
+}
+
+/// A list, as the first member says that may act; nothing if none does.
+async fn asked(stage: &Stage, path: &str) -> Json<Value> {
     let may_say = |name: &str| {
         let past = stage.past();
         let runs = past.members.iter().any(|(known, _, state)| known == name && *state == "runs");
@@ -346,11 +355,11 @@ async fn locks(State(stage): State<Arc<Stage>>) -> Json<Value> {
         if !may_say(name) {
             continue;
         }
-        let asked = timeout(PATIENCE, client::get::<Value>(socket, "/v1/locks"));
-        if let Ok(Ok(locks)) = asked.await
-            && locks.is_array()
+        let asked = timeout(PATIENCE, client::get::<Value>(socket, path));
+        if let Ok(Ok(list)) = asked.await
+            && list.is_array()
         {
-            return Json(locks);
+            return Json(list);
         }
     }
     Json(Value::Null)
