@@ -195,8 +195,8 @@ fn roll(folder: &Path, old: &Path, new: &Path) -> Result<String, String> {
     }
     let stop = Arc::new(AtomicBool::new(false));
     let users = NAMES.map(|name| keep_locking(&cluster, old, name, &stop));
-    for place in 0..NAMES.len() {
-        replace(&cluster, &mut agents[place], new, place)?;
+    for (place, agent) in agents.iter_mut().enumerate() {
+        replace(&cluster, agent, new, place)?;
     }
     let lead = ["elect", "upgraded", "--connect", "a.sock", "--", "true"];
     let led = cluster.command(new).args(lead).output().map_err(said("a leader"))?;

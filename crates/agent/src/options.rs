@@ -243,10 +243,8 @@ impl AgentOptions {
         let name: Name = named(&needed(all.name, "--name")?, "--name")?;
         let cluster: Name = named(&all.cluster.unwrap_or_else(|| "main".into()), "--cluster")?;
         let data = all.data.ok_or_else(|| Failure::input("--data is missing: a directory"))?;
-        let seeds = all.seeds.iter().map(|text| text.parse::<Seed>());
-        let seeds: Vec<Seed> = seeds
-            .collect::<Result<_, _>>()
-            .map_err(|error| Failure::input(format!("--seeds {error}")))?;
+        let seeds = all.seeds.iter().map(|text| text.parse()).collect::<Result<Vec<Seed>, _>>();
+        let seeds = seeds.map_err(|error| Failure::input(format!("--seeds {error}")))?;
         let own = seeds.iter().find(|seed| seed.name == name).map(|seed| seed.address.clone());
         let listen = needed(all.listen.or(own), "--listen")?;
         let profile: Profile = match &all.profile {

@@ -709,7 +709,7 @@ impl Handler for Runtime {
             (Lane::Control, Some(Frame::Seat(msg))) => self.on_seat(io, peer, msg),
             (Lane::Control, Some(Frame::Consensus(word))) => self.consensus.hear(peer, word),
             (Lane::Data, Some(Frame::Lock(frame))) => {
-                self.hear(io, peer, service::Msg::Lock(frame))
+                self.hear(io, peer, service::Msg::Lock(frame));
             }
             (Lane::Data, Some(Frame::Group(frame))) => {
                 self.hear(io, peer, service::Msg::Group(frame));

@@ -13,11 +13,24 @@ fn read(text: &str) -> Result<(Vec<Record>, bool), String> {
 }
 
 fn facts() -> Vec<(Fact, &'static str)> {
-    let (epoch, life, at) = (Epoch(7), Life(3), Time(9));
+    [facts_of_seats(), facts_of_locks(), facts_of_roles_and_groups(), facts_of_the_harness()]
+        .concat()
+}
+
+const EPOCH: Epoch = Epoch(7);
+const FENCE: Fence = Fence { epoch: EPOCH, counter: 2 };
+
+fn name() -> String {
+    "x".to_owned()
+}
+
+fn whom() -> String {
+    "a".to_owned()
+}
+
+fn facts_of_seats() -> Vec<(Fact, &'static str)> {
+    let (epoch, life, at) = (EPOCH, Life(3), Time(9));
     let members = vec![Life(3), Life(4)];
-    let fence = Fence { epoch, counter: 2 };
-    let name = || "x".to_owned();
-    let whom = || "a".to_owned();
     vec![
         (Fact::Start { pid: 5, role: Role::Member }, r#""start","pid":5,"role":"member""#),
         (Fact::Life { life }, r#""life","life":3"#),
@@ -33,6 +46,12 @@ fn facts() -> Vec<(Fact, &'static str)> {
         (Fact::Left, r#""left""#),
         (Fact::Decided { epoch, members }, r#""decided","epoch":7,"members":[3,4]"#),
         (Fact::Exit, r#""exit""#),
+    ]
+}
+
+fn facts_of_locks() -> Vec<(Fact, &'static str)> {
+    let (fence, at) = (FENCE, Time(9));
+    vec![
         (Fact::LockWish { name: name() }, r#""lockwish","name":"x""#),
         (
             Fact::Granted { space: None, name: name(), fence, until: at },
@@ -50,6 +69,12 @@ fn facts() -> Vec<(Fact, &'static str)> {
             Fact::Dropped { space: Some("roles".into()), name: name(), fence },
             r#""dropped","space":"roles","name":"x","fence":{"epoch":7,"counter":2}"#,
         ),
+    ]
+}
+
+fn facts_of_roles_and_groups() -> Vec<(Fact, &'static str)> {
+    let (epoch, fence) = (EPOCH, FENCE);
+    vec![
         (
             Fact::Heard { role: name(), news: News::Nobody { after: Some(fence) } },
             r#""heard","role":"x","news":{"is":"nobody","after":{"epoch":7,"counter":2}}"#,
@@ -92,6 +117,12 @@ fn facts() -> Vec<(Fact, &'static str)> {
             Fact::GroupEnd { group: name(), stream: 6, left: true },
             r#""groupend","group":"x","stream":6,"left":true"#,
         ),
+    ]
+}
+
+fn facts_of_the_harness() -> Vec<(Fact, &'static str)> {
+    let fence = FENCE;
+    vec![
         (
             Fact::Gate { name: name(), fence, accepted: true },
             r#""gate","name":"x","fence":{"epoch":7,"counter":2},"accepted":true"#,

@@ -104,8 +104,9 @@ impl Schedule {
         world.go_on();
         world.start();
         let mut well = Err(String::new());
-        // Where messages are lost and take long, some algorithms need long for each grant.
-        for calm in (0..=4 * CALM).step_by(50) {
+        // Where messages are lost and take long, some algorithms need long for each grant, views change, and
+        // some users give up what they wished for before that.
+        for calm in (0..=16 * CALM).step_by(50) {
             let until = Time::ZERO + Span::units(healed + calm);
             world.run(u64::MAX, until);
             if let Some(broken) = &world.observer().broken {
