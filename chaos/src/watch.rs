@@ -140,10 +140,10 @@ impl Served {
             Fact::Posted { stream, number, .. } => {
                 self.posted.entry(stream).or_insert(number);
             }
-            Fact::Delivered { group, from, number, .. } => {
-                if self.posted.get(&from).is_some_and(|first| *first <= number) {
-                    self.groups.insert(group);
-                }
+            Fact::Delivered { group, from, number, .. }
+                if self.posted.get(&from).is_some_and(|first| *first <= number) =>
+            {
+                self.groups.insert(group);
             }
             _ => {}
         }
