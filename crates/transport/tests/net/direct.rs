@@ -77,7 +77,7 @@ fn others_see_whether_the_thread_has_something_to_do() {
         }
     };
     let (go_on, told) = channel::<()>();
-    let work: Order = Box::new(move |_| drop(told.recv()));
+    let work: Order = Box::new(move |_| _ = told.recv());
     until(false);
     assert!(remote.tell(work).is_ok());
     a.send(&b.name, Lane::Data, b"come");
