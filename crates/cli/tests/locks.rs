@@ -331,7 +331,7 @@ fn a_command_is_ended_when_its_lock_is_taken_by_force() {
 
 #[test]
 fn a_command_waits_for_its_lock_far_longer_than_a_session_may_be_silent() {
-    let dev = Dev::start("900ms");
+    let dev = Dev::start("3s");
     let (held, go) = (dev.file("held"), dev.file("go"));
     let until =
         format!("touch {}; until [ -e {} ]; do sleep 0.02; done", held.display(), go.display());
