@@ -132,10 +132,10 @@ fn users(process: &str, records: &[(u64, &Record)], ended: bool, hosts: &mut Hos
         }
     }
     if let (false, Some((last, _))) = (ended, records.last()) {
+        // Right after it, so that a grant in that line is not taken for a later one.
+        let end = Time(last.saturating_add(1));
         let crashed = held.values().filter(|(_, lost)| !lost);
-        all.extend(
-            crashed.map(|(node, _)| record(Time(*last), *node, Happening::Crash, Vec::new())),
-        );
+        all.extend(crashed.map(|(node, _)| record(end, *node, Happening::Crash, Vec::new())));
     }
     all
 }
