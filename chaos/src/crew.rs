@@ -20,7 +20,7 @@ use signal_hook::flag;
 
 use crate::host::{Flaw, FlawAt, Program};
 use crate::schedule::{Beyond, Member, Schedule};
-use crate::stage::{self, Report};
+use crate::stage::{self, Report, Tally};
 use crate::{job, soak, users};
 
 /// The variable by which a process knows that a worker has started it.
@@ -92,18 +92,8 @@ pub struct Outcome {
     pub broken: u64,
     /// What is broken, a sentence each.
     pub found: Vec<String>,
-    /// How often something was granted.
-    pub grants: usize,
-    /// How often what locks guard was changed, and how often that was refused.
-    pub changes: [usize; 2],
-    /// How many guards were lost that somebody asked about.
-    pub lost: usize,
-    /// How many commands ran under locks.
-    pub commands: usize,
-    /// How often somebody led in a role.
-    pub terms: usize,
-    /// How many messages of groups were delivered.
-    pub messages: usize,
+    /// What users came to.
+    pub tally: Tally,
     /// A signal ended it.
     pub interrupted: bool,
 }
@@ -113,12 +103,7 @@ impl Outcome {
         self.ran += 1;
         self.broken += u64::from(!report.broken.is_empty());
         self.found.extend(report.broken.iter().cloned());
-        self.grants += report.grants;
-        self.changes = [0, 1].map(|it| self.changes[it] + report.changes[it]);
-        self.lost += report.lost;
-        self.commands += report.commands;
-        self.terms += report.terms;
-        self.messages += report.messages;
+        self.tally.add(&report.tally);
     }
 
     /// As a program ends: 0 if nothing is broken, 1 if something is.
@@ -228,9 +213,8 @@ pub fn run(options: &Options) -> io::Result<Outcome> {
 }
 
 fn summary(outcome: &Outcome, healed: &mut [f64], took: Duration) -> String {
-    let Outcome { ran, broken, interrupted, grants, changes, lost, commands, .. } = outcome;
-    let Outcome { terms, messages, .. } = outcome;
-    let [changed, refused] = changes;
+    let Outcome { ran, broken, interrupted, tally, .. } = outcome;
+    let Tally { grants, changes: [changed, refused], lost, commands, terms, messages } = tally;
     let mut text = format!("{ran} schedules, {broken} broken");
     if *interrupted {
         text += ", interrupted";
@@ -300,7 +284,8 @@ impl Worker {
 
     /// Prints what came of it, and removes what is of no use.
     fn tell(&self, report: &Report, options: &Options) {
-        let Report { broken, views, processes, grants, healed_after, .. } = report;
+        let Report { broken, views, processes, tally, healed_after, .. } = report;
+        let grants = tally.grants;
         let mark = if broken.is_empty() { "ok" } else { "BROKEN" };
         let healed = healed_after.map_or(String::new(), |ms| format!(", healed in {ms:.0} ms"));
         let (seed, schedule) = (self.seed, options.schedule(self.seed));

@@ -26,4 +26,4 @@ pub use book::kernel_time;
 pub use crew::{Keep, Options, Outcome, be_a_worker_if_told, read_flaw, run};
 pub use host::{Flaw, FlawAt, Program};
 pub use soak::{Sample, Usage};
-pub use stage::Report;
+pub use stage::{Report, Tally};

@@ -47,6 +47,18 @@ pub struct Report {
     pub views: usize,
     /// How many processes there were.
     pub processes: usize,
+    /// What users came to.
+    #[serde(flatten)]
+    pub tally: Tally,
+    /// What members that are there all the time take of their machine, if that is looked at.
+    pub samples: Vec<Sample>,
+    /// How long after the last fault all survivors sat in one view, in milliseconds.
+    pub healed_after: Option<f64>,
+}
+
+/// What users came to, in one schedule or in several.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
     /// How often somebody was granted something.
     pub grants: usize,
     /// How often what locks guard was changed, and how often that was refused.
@@ -59,10 +71,6 @@ pub struct Report {
     pub terms: usize,
     /// How many messages of groups were delivered.
     pub messages: usize,
-    /// What members that are there all the time take of their machine, if that is looked at.
-    pub samples: Vec<Sample>,
-    /// How long after the last fault all survivors sat in one view, in milliseconds.
-    pub healed_after: Option<f64>,
 }
 
 /// Runs a schedule in this folder, and judges it.
@@ -91,9 +99,9 @@ pub(crate) fn run(schedule: &Schedule, program: &Program, folder: &Path) -> io::
             let judged = gathered.history.judge(Terms::default());
             broken.extend(told(&judged.findings));
             report.records = gathered.history.records().len();
-            (report.views, report.grants) = (judged.views, judged.grants);
-            (report.processes, report.messages) = (judged.processes, judged.messages);
-            report.count(gathered.history.records());
+            (report.views, report.processes) = (judged.views, judged.processes);
+            (report.tally.grants, report.tally.messages) = (judged.grants, judged.messages);
+            report.tally.count(gathered.history.records());
             report.healed_after = judged.healed_after.map(|span| span.in_units());
         }
         Err(error) => broken.push(error),
@@ -120,7 +128,17 @@ fn told(findings: &[Finding]) -> Vec<String> {
     told
 }
 
-impl Report {
+impl Tally {
+    /// Adds what another schedule came to.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.grants += other.grants;
+        self.changes = [0, 1].map(|it| self.changes[it] + other.changes[it]);
+        self.lost += other.lost;
+        self.commands += other.commands;
+        self.terms += other.terms;
+        self.messages += other.messages;
+    }
+
     fn count(&mut self, records: &[Record]) {
         for record in records {
             match &record.fact {

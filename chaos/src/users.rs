@@ -26,10 +26,16 @@ use crate::resource::{Resource, written};
 pub(crate) const LOCKS: usize = 16;
 /// So many users does a member have.
 const USERS: u64 = 4;
-/// So long is a lock waited for.
+/// So long is a role waited for, and an answer to somebody who forces.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+/// So long is a lock waited for by most: longer than its queue takes when the users of all members stand
+/// in it, on a machine that is busy with other schedules. Who gives up goes on with another lock, and its
+/// member may not come back to this one within the time in which it has to have had all.
+const WAIT: Duration = Duration::from_secs(2);
+/// So many milliseconds is it waited for by the others.
+const GLANCE: std::ops::RangeInclusive<u64> = 1..=200;
 /// Within this time every call has to return, on a machine that is busy with other schedules.
-pub(crate) const WITHIN: Span = Span(4_000_000_000);
+pub(crate) const WITHIN: Span = Span(5_000_000_000);
 
 /// The variable that tells a member of its users.
 pub(crate) const VARIABLE: &str = "QUORATE_CHAOS_USERS";
@@ -217,7 +223,11 @@ impl User {
     fn take(&mut self, name: &str) -> io::Result<()> {
         let id = self.calls.fetch_add(1, Ordering::Relaxed);
         self.book.note(Fact::Call { id, what: format!("lock {name}"), within: WITHIN })?;
-        let asked = self.locks.lock(name).owner("user").timeout(PATIENCE).blocking();
+        let patience = match self.dice.between(0..=9) {
+            0 => Duration::from_millis(self.dice.between(GLANCE)),
+            _ => WAIT,
+        };
+        let asked = self.locks.lock(name).owner("user").timeout(patience).blocking();
         let outcome = asked.as_ref().map_or_else(ToString::to_string, |_| "granted".to_owned());
         self.book.note(Fact::Return { id, outcome })?;
         match asked {

@@ -20,8 +20,11 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(20);
-/// What `quorate lock` ends with if the agent goes, drains, or is not there.
-const ELSEWHERE: [i32; 3] = [69, 75, 76];
+/// What `quorate lock` ends with if the agent drains, goes, or is not there; 0.1.0 also with 137, if the agent ended
+/// the command before it goes.
+const ELSEWHERE: [i32; 4] = [69, 75, 76, 137];
+/// What 0.1.0 says if the agent goes while it answers, with exit code 1.
+const GONE: &str = "connection closed before message completed";
 
 /// Does it.
 pub(crate) fn upgrade(root: &Path) -> Result<(), String> {
@@ -176,6 +179,7 @@ fn keep_locking(
             match output.status.code() {
                 Some(0) => had += 1,
                 Some(code) if ELSEWHERE.contains(&code) => sleep(LOOK),
+                Some(1) if String::from_utf8_lossy(&output.stderr).contains(GONE) => sleep(LOOK),
                 _ => return Err(format!("at {name}: {output:?}")),
             }
         }

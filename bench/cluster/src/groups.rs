@@ -48,8 +48,15 @@ struct Delays {
     p99: Duration,
 }
 
-/// Measures all orders and sizes, each for so long, and prints what came of it.
-pub(crate) fn measure(seconds: f64) -> Result<(), String> {
+/// An order by its name.
+pub(crate) fn order(name: &str) -> Result<Order, String> {
+    let known = Order::ALL.into_iter().find(|order| order.name() == name);
+    known.ok_or_else(|| format!("an order is one of {}", Order::ALL.map(Order::name).join(", ")))
+}
+
+/// Measures all orders and sizes, each for so long, and prints what came of it; one order alone, if that is
+/// asked for.
+pub(crate) fn measure(seconds: f64, only: Option<Order>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -63,6 +70,16 @@ pub(crate) fn measure(seconds: f64) -> Result<(), String> {
     let head = ["order", "bytes", "messages/s", "of TCP", "CPU each", "p50 at 1,000/s", "p99"];
     let [order, bytes, rate, part, cost, p50, p99] = head;
     println!("{order:<12} {bytes:>6} {rate:>12} {part:>7} {cost:>10} {p50:>15} {p99:>10}");
+    if let Some(order) = only {
+        return runtime.block_on(async {
+            let (_root, members) = members(false).await?;
+            for size in SIZES {
+                show(order.name(), size, measure_one(&members, order, size, span).await?, limit);
+            }
+            members.into_iter().for_each(Member::stop);
+            Ok(())
+        });
+    }
     let corosync = of_corosync(limit, span);
     let mut all = Vec::new();
     let (busy, secured) = runtime.block_on(async {

@@ -61,6 +61,9 @@ enum Task {
         /// How long each order and size is measured, in seconds
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
+        /// Measure this order only, next to nothing else
+        #[arg(long, value_parser = groups::order)]
+        only: Option<quorate_member::Order>,
     },
     /// How long it takes after kill -9 of a leader until another one leads
     Leaders {
@@ -81,7 +84,7 @@ fn main() -> ExitCode {
         Task::Bars { idle, only } => locks::measure(idle, only),
         Task::Peer(options) => peer::be(options),
         Task::Pong { address, core, rounds, pause } => pingpong::pong(address, core, rounds, pause),
-        Task::Group { seconds } => groups::measure(seconds.clamp(0.1, 60.0)),
+        Task::Group { seconds, only } => groups::measure(seconds.clamp(0.1, 60.0), only),
         Task::Leaders { rounds } => leaders::measure(rounds),
         Task::Lead(candidate) => candidate.lead(),
         Task::Agent(task) => {

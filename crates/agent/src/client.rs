@@ -91,22 +91,9 @@ pub(crate) async fn follow<T: DeserializeOwned>(
     path: &str,
     mut each: impl FnMut(T),
 ) -> Result<(), Failure> {
-    let mut body = send(socket, path).await?.into_body();
-    let mut text = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| odd(socket, &error))?;
-        text.extend_from_slice(frame.data_ref().map_or(&[], |data| &data[..]));
-        if text.len() > ANSWER_MAX {
-            return Err(odd(socket, &"too much at once"));
-        }
-        while let Some(end) = text.windows(2).position(|two| two == b"\n\n") {
-            let event: Vec<u8> = text.drain(..end + 2).collect();
-            for data in
-                event.split(|byte| *byte == b'\n').filter_map(|it| it.strip_prefix(b"data: "))
-            {
-                each(serde_json::from_slice(data).map_err(|error| odd(socket, &error))?);
-            }
-        }
+    let mut events = http::Events::of(&Place::from(socket), send(socket, path).await?);
+    while let Some(event) = events.next().await.map_err(failure)? {
+        each(event);
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ pub enum Task {
     #[command(after_help = OBSERVE_EXAMPLES)]
     Observe(ObserveArguments),
     /// Who leads in which role, and who stands for it
-    Roles(LocksArguments),
+    Roles(ShowArguments),
     /// Ask whoever leads in a role to give it up
     #[command(after_help = RESIGN_EXAMPLES)]
     Resign(ResignArguments),
@@ -49,7 +49,7 @@ pub enum Task {
     #[command(hide = true)]
     LockChild(ChildArguments),
     /// Who holds which lock, and who waits for it
-    Locks(LocksArguments),
+    Locks(ShowArguments),
     /// Take a lock from whoever holds it
     Unlock(UnlockArguments),
     /// What locks are like: namespaces, with their algorithms, permits and delays
@@ -258,19 +258,6 @@ pub struct ChildArguments {
     command: Vec<std::ffi::OsString>,
 }
 
-/// Which agent is asked, and how it is shown.
-#[derive(Args, Clone, Debug)]
-pub struct LocksArguments {
-    #[command(flatten)]
-    at: Where,
-    /// For programs
-    #[arg(long)]
-    json: bool,
-    /// Go on, and show every change
-    #[arg(long)]
-    watch: bool,
-}
-
 /// Which lock.
 #[derive(Args, Clone, Debug)]
 pub struct UnlockArguments {
@@ -312,7 +299,7 @@ enum SpacesTask {
     },
 }
 
-/// What is shown, and how.
+/// Which agent is asked, and how that is shown.
 #[derive(Args, Clone, Debug)]
 pub struct ShowArguments {
     #[command(flatten)]
@@ -348,7 +335,7 @@ fn perform(task: Task, beside: Option<Beside>) -> Result<u8, Failure> {
         Task::Observe(ObserveArguments { options }) => {
             asking()?.block_on(observe::observe(&options))
         }
-        Task::Roles(LocksArguments { at, json, watch }) => {
+        Task::Roles(ShowArguments { at, json, watch }) => {
             let socket = at.find()?;
             asking()?.block_on(observe::roles(&socket, json, watch))
         }
@@ -367,7 +354,7 @@ fn perform(task: Task, beside: Option<Beside>) -> Result<u8, Failure> {
         Task::Backup(BackupArguments { options }) => asking()?.block_on(recover::backup(&options)),
         Task::Restore(RestoreArguments { options }) => recover::restore(&options),
         Task::Recover(RecoverArguments { options }) => recover::recover(&options),
-        Task::Locks(LocksArguments { at, json, watch }) => {
+        Task::Locks(ShowArguments { at, json, watch }) => {
             let socket = at.find()?;
             asking()?.block_on(show::locks(&socket, json, watch))
         }

@@ -57,6 +57,8 @@ pub(crate) struct DevOptions {
 struct Started {
     name: String,
     address: String,
+    /// Where it is asked over HTTP.
+    http: String,
     home: PathBuf,
     socket: PathBuf,
     child: Child,
@@ -169,11 +171,12 @@ fn start(options: &DevOptions) -> Result<Cluster, Failure> {
     let plan = Plan { program, seeds: seeds.join(","), options: options.clone() };
     let mut cluster =
         Cluster { members: Vec::new(), plan, _temporary: temporary, dir: dir.clone() };
-    for (place, address) in addresses.into_iter().enumerate() {
+    let https = free(count, &addresses)?;
+    for (place, (address, http)) in addresses.into_iter().zip(https).enumerate() {
         let home = dir.join(name(place));
         // What an earlier cluster in this directory said is not of interest any more.
         let _ = fs::remove_file(home.join("agent.log"));
-        let started = cluster.plan.start(name(place), address, home)?;
+        let started = cluster.plan.start(name(place), (address, http), home)?;
         cluster.members.push(started);
     }
     Ok(cluster)
@@ -181,7 +184,12 @@ fn start(options: &DevOptions) -> Result<Cluster, Failure> {
 
 impl Plan {
     /// Starts a member.
-    fn start(&self, name: String, address: String, home: PathBuf) -> Result<Started, Failure> {
+    fn start(
+        &self,
+        name: String,
+        (address, http): (String, String),
+        home: PathBuf,
+    ) -> Result<Started, Failure> {
         let socket = home.join("agent.sock");
         let mut command = Command::new(&self.program);
         command.args([
@@ -195,12 +203,7 @@ impl Plan {
             "0s",
         ]);
         command.args(["--name", &name, "--listen", &address, "--seeds", &self.seeds]);
-        command
-            .arg("--data")
-            .arg(&home)
-            .arg("--socket")
-            .arg(&socket)
-            .args(["--http", "127.0.0.1:0"]);
+        command.arg("--data").arg(&home).arg("--socket").arg(&socket).args(["--http", &http]);
         if let Some(lease) = &self.options.lease {
             command.args(["--lease", lease]);
         }
@@ -221,7 +224,7 @@ impl Plan {
             command.stderr(log.map_err(|error| wrong(&home, &error))?);
         }
         let child = command.spawn().map_err(|error| wrong(&self.program, &error))?;
-        Ok(Started { name, address, home, socket, child, paused: false })
+        Ok(Started { name, address, http, home, socket, child, paused: false })
     }
 }
 
@@ -229,8 +232,22 @@ fn wrong(path: &Path, error: &std::io::Error) -> Failure {
     Failure::input(format!("{}: {error}", path.display()))
 }
 
-/// Where members listen: as the last time in this directory, or where nobody does. All are held until all
-/// are known.
+/// So many addresses of this machine where nobody listens, without those that are taken already.
+fn free(count: usize, taken: &[String]) -> Result<Vec<String>, Failure> {
+    // All are held until all are known.
+    let (mut held, mut free) = (Vec::new(), Vec::new());
+    while free.len() < count {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(Failure::broken)?;
+        let address = listener.local_addr().map_err(Failure::broken)?.to_string();
+        held.push(listener);
+        if !taken.contains(&address) {
+            free.push(address);
+        }
+    }
+    Ok(free)
+}
+
+/// Where members listen: as the last time in this directory, or where nobody does.
 fn addresses(dir: &Path, count: usize) -> Result<Vec<String>, Failure> {
     let path = dir.join("addresses");
     if let Ok(file) = fs::File::open(&path) {
@@ -246,15 +263,7 @@ fn addresses(dir: &Path, count: usize) -> Result<Vec<String>, Failure> {
             known.len()
         )));
     }
-    let held: Vec<TcpListener> = (0..count)
-        .map(|_| TcpListener::bind("127.0.0.1:0"))
-        .collect::<Result<_, _>>()
-        .map_err(Failure::broken)?;
-    let addresses: Vec<String> = held
-        .iter()
-        .map(|listener| listener.local_addr().map(|address| address.to_string()))
-        .collect::<Result<_, _>>()
-        .map_err(Failure::broken)?;
+    let addresses = free(count, &[])?;
     fs::create_dir_all(dir).map_err(|error| wrong(dir, &error))?;
     fs::write(&path, addresses.join("\n")).map_err(|error| wrong(&path, &error))?;
     Ok(addresses)
@@ -386,6 +395,7 @@ impl Started {
             "name": self.name,
             "pid": self.child.id(),
             "address": self.address,
+            "http": self.http,
             "socket": self.socket.display().to_string(),
         })
     }

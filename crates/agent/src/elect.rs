@@ -2,7 +2,6 @@
 //!
 //! It is `quorate lock` around a role: the command is gone before the next leader is told that it leads.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,8 +10,8 @@ use quorate_client::http::escaped;
 use serde_json::json;
 
 use crate::Failure;
-use crate::client::{Where, call};
-use crate::lock::{NOT_ACQUIRED, OnLost, Session, Work, this_process};
+use crate::client::call;
+use crate::lock::{ChildOptions, NOT_ACQUIRED, Session, Work, this_process};
 use crate::options::span;
 
 /// What a command is run as the leader of.
@@ -35,14 +34,8 @@ pub(crate) struct ElectOptions {
     /// What others see of who leads [default: this user, host and process]
     #[arg(long, value_name = "TEXT")]
     owner: Option<String>,
-    /// What the command gets first when the role is about to be lost
-    #[arg(long, value_enum, default_value = "term")]
-    on_lost: OnLost,
     #[command(flatten)]
-    at: Where,
-    /// The command
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
+    child: ChildOptions,
 }
 
 /// Runs a command while this process leads; its exit code.
@@ -50,13 +43,13 @@ pub(crate) struct ElectOptions {
 /// # Errors
 /// If there is no agent, or the role is not to be had.
 pub(crate) fn elect(options: &ElectOptions) -> Result<u8, Failure> {
-    let socket = options.at.find()?;
+    let socket = options.child.at.find()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::broken)?.block_on(run(options, socket))
 }
 
 async fn run(options: &ElectOptions, socket: PathBuf) -> Result<u8, Failure> {
-    let ElectOptions { role, priority, value, yields, owner, on_lost, command, .. } = options;
+    let ElectOptions { role, priority, value, yields, owner, child, .. } = options;
     let wait = options.timeout.as_deref().map(span).transpose();
     let wait = wait.map_err(|error| Failure::input(format!("--timeout: {error}")))?;
     let session = Session::open(socket).await?;
@@ -84,7 +77,7 @@ async fn run(options: &ElectOptions, socket: PathBuf) -> Result<u8, Failure> {
         ("QUORATE_FENCE", held.fence.clone()),
     ];
     let asked = asked_to_yield(&session, role, *yields);
-    let work = Work { command, on_lost: *on_lost, variables, session: &session };
+    let work = Work { options: child, variables, session: &session };
     let ended = work.run(&held, left, asked).await;
     session.end().await;
     ended

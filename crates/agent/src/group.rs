@@ -18,6 +18,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
 use clap::{Args, Subcommand, ValueEnum};
 use hyper::Method;
+use quorate_client::http::no_text;
 use quorate_member::{Delivery, Group, GroupError, Member, Order, Sender};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -41,8 +42,17 @@ const ROOMS_MAX: usize = 256;
 pub(crate) enum Line {
     /// A view begins.
     View { view: String, members: Vec<String> },
-    /// A message; bytes that are no text are shown as such.
-    Message { from: String, order: String, text: String },
+    /// A message; bytes that are no text are shown as such, and come as they are in another form.
+    Message {
+        from: String,
+        order: String,
+        text: String,
+        /// Was it sent by way of this agent?
+        #[serde(default)]
+        own: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        base64: Option<String>,
+    },
 }
 
 /// The groups that an agent is in for others.
@@ -55,9 +65,43 @@ pub(crate) struct Rooms {
 #[derive(Clone)]
 struct Room {
     sender: Sender,
-    lines: broadcast::Sender<Line>,
+    told: Arc<Told>,
     /// Everybody who uses it has one of these.
     users: Arc<()>,
+}
+
+/// What is told in a group.
+struct Told {
+    lines: broadcast::Sender<Line>,
+    /// The view that was told last. Whoever tells or begins to follow has it locked.
+    view: Mutex<Option<Line>>,
+}
+
+impl Told {
+    fn new() -> Arc<Self> {
+        let (lines, _) = broadcast::channel(BEHIND);
+        Arc::new(Self { lines, view: Mutex::default() })
+    }
+
+    fn view(&self) -> MutexGuard<'_, Option<Line>> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells all who follow.
+    fn tell(&self, line: Line) {
+        let mut view = self.view();
+        if let Line::View { .. } = line {
+            *view = Some(line.clone());
+        }
+        // Nobody may be there to hear it.
+        let _ = self.lines.send(line);
+    }
+
+    /// The view, if it was told already, and all that is told after it.
+    fn follow(&self) -> (Option<Line>, broadcast::Receiver<Line>) {
+        let view = self.view();
+        (view.clone(), self.lines.subscribe())
+    }
 }
 
 impl Rooms {
@@ -83,11 +127,12 @@ impl Rooms {
             return Ok(room.clone());
         }
         let group = self.member.group(name).await?;
-        let (lines, _) = broadcast::channel(BEHIND);
-        let room = Room { sender: group.sender(), lines: lines.clone(), users: Arc::new(()) };
+        let told = Told::new();
+        let users = Arc::new(());
+        let room = Room { sender: group.sender(), told: Arc::clone(&told), users };
         *known = Some(room.clone());
         let (rooms, name, place) = (Arc::clone(self), name.to_owned(), Arc::clone(&place));
-        tokio::spawn(async move { rooms.attend(name, group, lines, place).await });
+        tokio::spawn(async move { rooms.attend(name, group, told, place).await });
         Ok(room)
     }
 
@@ -96,10 +141,10 @@ impl Rooms {
         &self,
         name: String,
         mut group: Group,
-        lines: broadcast::Sender<Line>,
+        all: Arc<Told>,
         place: Arc<AsyncMutex<Option<Room>>>,
     ) {
-        loop {
+        let mut room = loop {
             let told = tokio::time::timeout(LINGER, group.next()).await;
             let unused = |room: &Option<Room>| {
                 room.as_ref().is_none_or(|room| Arc::strong_count(&room.users) == 1)
@@ -107,22 +152,24 @@ impl Rooms {
             match told {
                 Ok(Ok(delivery)) => {
                     if let Some(line) = line(&delivery) {
-                        // Nobody may be there to hear it.
-                        let _ = lines.send(line);
+                        all.tell(line);
                     }
                 }
-                Ok(Err(_)) => break,
+                Ok(Err(_)) => break place.lock().await,
                 Err(_) => {
-                    let mut room = place.lock().await;
+                    let room = place.lock().await;
                     if unused(&room) {
-                        *room = None;
-                        break;
+                        break room;
                     }
                 }
             }
-        }
-        *place.lock().await = None;
+        };
+        *room = None;
+        // Whoever follows has heard all that there is.
+        drop(all);
+        // Who comes meanwhile waits: it can be joined again when it is left.
         group.leave().await;
+        drop(room);
         let mut rooms = self.rooms();
         // Nobody came in meanwhile: this one and the table have it.
         if rooms.get(&name).is_some_and(|known| Arc::strong_count(known) <= 2) {
@@ -138,9 +185,11 @@ fn line(delivery: &Delivery) -> Option<Line> {
             members: view.members.iter().map(|name| name.as_ref().to_owned()).collect(),
         }),
         Delivery::Message(message) => Some(Line::Message {
-            from: message.from.as_ref().to_owned(),
+            from: message.sender().to_owned(),
             order: message.order().name().to_owned(),
             text: String::from_utf8_lossy(message.bytes()).into_owned(),
+            own: message.is_own(),
+            base64: no_text(message.bytes()),
         }),
         Delivery::State(_) | Delivery::Snapshot(_) => None,
     }
@@ -189,16 +238,16 @@ async fn send(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Everything that is told in a group from now on, as server-sent events.
+/// The view of a group, and everything that is told in it from now on, as server-sent events.
 async fn tail(
     State(rooms): State<Arc<Rooms>>,
     Path(name): Path<String>,
 ) -> Result<impl IntoResponse, Refused> {
-    let room = rooms.enter(&name).await?;
-    let users = room.users;
-    let lines = BroadcastStream::new(room.lines.subscribe());
+    let Room { told, users, .. } = rooms.enter(&name).await?;
+    let (view, lines) = told.follow();
     // Who is too far behind is cut off: a gap would not be seen.
-    let lines = lines.map_while(Result::ok).map(move |line| {
+    let lines = BroadcastStream::new(lines).map_while(Result::ok);
+    let lines = tokio_stream::iter(view).chain(lines).map(move |line| {
         let _ = &users;
         Ok::<_, Infallible>(Event::default().json_data(&line).unwrap_or_default())
     });

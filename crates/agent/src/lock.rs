@@ -58,11 +58,18 @@ pub(crate) struct LockOptions {
     /// What others see of who holds it [default: this user, host and process]
     #[arg(long, value_name = "TEXT")]
     owner: Option<String>,
-    /// What the command gets first when the lock is about to be lost
+    #[command(flatten)]
+    child: ChildOptions,
+}
+
+/// A command that runs while something is held.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ChildOptions {
+    /// What the command gets first when what it runs under is about to be lost
     #[arg(long, value_enum, default_value = "term")]
     on_lost: OnLost,
     #[command(flatten)]
-    at: Where,
+    pub(crate) at: Where,
     /// The command
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -82,7 +89,7 @@ pub(crate) enum OnLost {
 /// # Errors
 /// If there is no agent, or the lock is not to be had.
 pub(crate) fn lock(options: &LockOptions) -> Result<u8, Failure> {
-    let socket = options.at.find()?;
+    let socket = options.child.at.find()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::broken)?.block_on(run(options, socket))
 }
@@ -101,8 +108,7 @@ async fn run(options: &LockOptions, socket: PathBuf) -> Result<u8, Failure> {
     };
     let variables =
         vec![("QUORATE_LOCK", options.name.clone()), ("QUORATE_FENCE", held.fence.clone())];
-    let LockOptions { command, on_lost, .. } = options;
-    let work = Work { command, on_lost: *on_lost, variables, session: &session };
+    let work = Work { options: &options.child, variables, session: &session };
     // Whoever wants the lock waits until the command has ended.
     let ended = work.run(&held, left, std::future::pending()).await;
     session.end().await;
@@ -249,9 +255,7 @@ pub(crate) fn refused(status: StatusCode, said: &Value) -> Failure {
 
 /// A command that runs while something is held.
 pub(crate) struct Work<'a> {
-    pub(crate) command: &'a [OsString],
-    /// What it gets first when that is about to be lost.
-    pub(crate) on_lost: OnLost,
+    pub(crate) options: &'a ChildOptions,
     /// What it finds in its environment.
     pub(crate) variables: Vec<(&'static str, String)>,
     pub(crate) session: &'a Session,
@@ -259,7 +263,7 @@ pub(crate) struct Work<'a> {
 
 impl Work<'_> {
     fn start(&self, begun: Instant, until: Instant) -> Result<Child, Failure> {
-        let [program, arguments @ ..] = self.command else {
+        let [program, arguments @ ..] = &self.options.command[..] else {
             return Err(Failure::input("there is no command"));
         };
         let left = until.saturating_duration_since(begun).as_millis();
@@ -286,6 +290,15 @@ impl Work<'_> {
         let adopted = call(&self.session.socket, Method::PUT, &path, None);
         let _ = timeout_at(until - whole / 3, adopted).await;
         Instant::now() < until - LAST.min(whole / 4)
+    }
+
+    /// Did the agent end it, because what it held is lost or the agent itself goes, before this process knew?
+    async fn was_ended_by_the_agent(&self, status: ExitStatus, grant: u64) -> bool {
+        status.signal().is_some()
+            && match self.session.ping().await {
+                Ok(heard) => heard.lost.contains(&grant),
+                Err(_) => true,
+            }
     }
 
     /// Runs it, and ends it in time when what is held is about to be lost. When it is asked for, the command
@@ -319,14 +332,15 @@ impl Work<'_> {
             return child.wait().map(|_| LOST).map_err(broken);
         }
         send(Signal::CONT);
-        let first = if self.on_lost == OnLost::Kill { Signal::KILL } else { Signal::TERM };
+        let first = if self.options.on_lost == OnLost::Kill { Signal::KILL } else { Signal::TERM };
         let (mut warned, mut lost, mut left) = (false, false, Some(left));
         loop {
             if let Some(status) = child.try_wait().map_err(broken)? {
-                return Ok(if lost || given_up { LOST } else { code(status) });
+                let lost = lost || given_up || self.was_ended_by_the_agent(status, grant).await;
+                return Ok(if lost { LOST } else { code(status) });
             }
             let last = LAST.min(whole / 4);
-            let grace = if self.on_lost == OnLost::Kill { last } else { whole / 3 };
+            let grace = if self.options.on_lost == OnLost::Kill { last } else { whole / 3 };
             let due = until - if warned { last } else { grace };
             tokio::select! {
                 _ = ended.recv() => {}
@@ -357,7 +371,7 @@ impl Work<'_> {
                 }
                 () = sleep_until(due) => {
                     lost = true;
-                    let last = warned || self.on_lost == OnLost::Kill;
+                    let last = warned || self.options.on_lost == OnLost::Kill;
                     send(if last { Signal::KILL } else { Signal::TERM });
                     warned = true;
                     if last {

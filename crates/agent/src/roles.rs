@@ -12,14 +12,15 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Json};
 use axum::routing::{get, post};
 use futures_core::Stream;
-use quorate_member::{Asked, Member, Party, ROLES, Seen};
+use quorate_client::http::{from_base64, no_text};
+use quorate_member::{Asked, LockError, Member, Party, ROLES, Seen};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::sessions::{SessionError, Sessions, Standing};
+use crate::sessions::{SessionError, Sessions, Standing, Which, millis};
 
 /// What can be asked of an agent about roles.
 pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
@@ -27,6 +28,7 @@ pub(crate) fn router(member: Arc<Member>, sessions: Arc<Sessions>) -> Router {
         .route("/v1/sessions/{session}/roles", post(campaign))
         .route("/v1/sessions/{session}/roles/{role}", get(check).delete(resign))
         .route("/v1/sessions/{session}/roles/{role}/asked", get(asked))
+        .route("/v1/sessions/{session}/roles/{role}/confirm", post(confirm))
         .with_state(sessions);
     Router::new()
         .route("/v1/roles", get(roles))
@@ -80,11 +82,15 @@ pub(crate) async fn roles(
 /// What is known of a role, as JSON.
 fn word(role: &str, seen: &Seen) -> Value {
     let leader = seen.leader().map(|leader| {
-        json!({
+        let mut said = json!({
             "term": leader.term.to_string(),
             "member": leader.member,
             "value": String::from_utf8_lossy(&leader.value),
-        })
+        });
+        if let Some(bytes) = no_text(&leader.value) {
+            said["value_base64"] = bytes.into();
+        }
+        said
     });
     json!({ "role": role, "known": *seen != Seen::Unknown, "leader": leader })
 }
@@ -141,56 +147,86 @@ struct Stand {
     priority: i32,
     #[serde(default)]
     value: String,
-    /// How long to wait, in milliseconds; for ever if nothing is said.
+    /// The value instead, if it is no text.
+    value_base64: Option<String>,
+    /// Which task of the client it is for, if that has several at a time that want one.
+    #[serde(default)]
+    task: u32,
+    /// How long to wait, in milliseconds; for ever if nothing is said, not at all if that is 0.
     wait_ms: Option<u64>,
 }
 
 async fn campaign(
     State(sessions): State<Arc<Sessions>>,
     Path(session): Path<u64>,
-    Json(Stand { role, owner, priority, value, wait_ms }): Json<Stand>,
+    Json(stand): Json<Stand>,
 ) -> Result<impl IntoResponse, SessionError> {
+    let Stand { role, owner, priority, value, value_base64, task, wait_ms } = stand;
+    let value = match value_base64 {
+        None => value.into_bytes(),
+        Some(text) => from_base64(&text)
+            .ok_or_else(|| LockError::Refused("value_base64 is not base64".into()))?,
+    };
     let wait = wait_ms.map(Duration::from_millis);
-    let standing = Standing { role, owner, priority, value, wait };
+    let standing = Standing { role, owner, priority, value, task, wait };
     let granted = sessions.campaign(session, standing).await?;
-    let left = u64::try_from(granted.left.as_millis()).unwrap_or(u64::MAX);
+    let left = millis(granted.left);
     let said = json!({ "term": granted.fence, "grant": granted.grant, "left_ms": left });
     Ok((StatusCode::CREATED, Json(said)))
+}
+
+/// Which of the leaderships in that role, if the session may have had several.
+#[derive(Deserialize)]
+struct More {
+    grant: Option<u64>,
+    task: Option<u32>,
+    /// Whom the role is to go to.
+    to: Option<String>,
+    /// Asked also by better candidates, not only by whoever asks for it.
+    #[serde(default)]
+    better: bool,
+}
+
+impl More {
+    fn of(&self, role: String) -> Which {
+        Which { name: role, space: None, grant: self.grant, task: self.task }
+    }
 }
 
 async fn check(
     State(sessions): State<Arc<Sessions>>,
     Path((session, role)): Path<(u64, String)>,
+    Query(more): Query<More>,
 ) -> Result<Json<Value>, SessionError> {
-    let left = sessions.check_role(session, &role)?;
-    let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    Ok(Json(json!({ "left_ms": left })))
+    let left = sessions.check_role(session, &more.of(role))?;
+    Ok(Json(json!({ "left_ms": millis(left) })))
+}
+
+async fn confirm(
+    State(sessions): State<Arc<Sessions>>,
+    Path((session, role)): Path<(u64, String)>,
+    Query(more): Query<More>,
+) -> Result<Json<Value>, SessionError> {
+    let left = sessions.confirm_role(session, &more.of(role)).await?;
+    Ok(Json(json!({ "left_ms": millis(left) })))
 }
 
 async fn resign(
     State(sessions): State<Arc<Sessions>>,
     Path((session, role)): Path<(u64, String)>,
-    Query(Successor { to }): Query<Successor>,
+    Query(more): Query<More>,
 ) -> Result<StatusCode, SessionError> {
-    sessions.resign(session, &role, to.as_deref())?;
+    sessions.resign(session, &more.of(role), more.to.as_deref())?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// By whom the leader is asked.
-#[derive(Deserialize)]
-struct By {
-    /// Also by better candidates, not only by whoever asks for it.
-    #[serde(default)]
-    better: bool,
 }
 
 /// Answers when a leader is asked to give its role up.
 async fn asked(
     State(sessions): State<Arc<Sessions>>,
     Path((session, role)): Path<(u64, String)>,
-    Query(By { better }): Query<By>,
+    Query(more): Query<More>,
 ) -> Result<Json<Value>, SessionError> {
-    let why = match sessions.asked(session, &role, better).await? {
+    let why = match sessions.asked(session, &more.of(role), more.better).await? {
         Asked::Better(priority) => json!({ "why": "better", "priority": priority }),
         Asked::Wanted => json!({ "why": "wanted" }),
     };

@@ -10,22 +10,24 @@
 //! and every answer says so.
 
 mod drain;
+mod process;
 mod roles;
+mod session;
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate_member::{Guard, Leadership, LockError, Lost, Member};
+use process::{end_process, number, parent};
+use quorate_member::{LockError, Lost, Member};
 pub(crate) use roles::Standing;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{PidfdFlags, pidfd_open};
 use serde::Serialize;
-use tokio::io::unix::AsyncFd;
+use session::{Held, Inner, Session};
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tracing::{info, warn};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::info;
 
 /// So many sessions may there be.
 const SESSIONS_MAX: usize = 4096;
@@ -81,44 +83,6 @@ pub(crate) struct Sessions {
     drained: watch::Sender<Option<Option<Instant>>>,
 }
 
-/// One of them.
-struct Session {
-    ttl: Duration,
-    /// Its process, if that is watched.
-    pid: Option<u32>,
-    inner: Mutex<Inner>,
-    /// It was heard, or ended.
-    news: Notify,
-}
-
-struct Inner {
-    /// Its client was answered last then.
-    answered: Instant,
-    /// By the number of the grant.
-    guards: BTreeMap<u64, Held>,
-    /// Wishes of tasks that wait; was one given up?
-    asking: BTreeMap<u32, bool>,
-    /// Where it leads.
-    roles: BTreeMap<String, Led>,
-    /// Processes that it started under its locks.
-    children: Vec<(Pid, OwnedFd)>,
-    ended: bool,
-}
-
-/// What one of its tasks holds.
-#[derive(Clone)]
-struct Held {
-    guard: Arc<Guard>,
-    task: u32,
-}
-
-/// A role in which it leads.
-#[derive(Clone)]
-struct Led {
-    leadership: Arc<Leadership>,
-    grant: u64,
-}
-
 /// How a lock is asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
@@ -145,23 +109,13 @@ pub(crate) enum How {
     Permits(u32),
 }
 
-/// Which of the locks of a session.
+/// Which of the locks or roles of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Which {
     pub(crate) name: String,
     pub(crate) space: Option<String>,
     pub(crate) grant: Option<u64>,
     pub(crate) task: Option<u32>,
-}
-
-impl Which {
-    fn is(&self, grant: u64, held: &Held) -> bool {
-        let guard = &held.guard;
-        guard.name() == self.name
-            && self.space.as_ref().is_none_or(|space| guard.space() == *space)
-            && self.grant.is_none_or(|wanted| wanted == grant)
-            && self.task.is_none_or(|task| task == held.task)
-    }
 }
 
 /// How things stand with a session.
@@ -190,12 +144,6 @@ pub(crate) struct Granted {
     pub(crate) place: u32,
     pub(crate) fence: String,
     pub(crate) left: Duration,
-}
-
-impl Session {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Sessions {
@@ -236,7 +184,7 @@ impl Sessions {
         }
         // In another namespace, or over HTTP, the number may be anybody's.
         let pid = pid.filter(|pid| peer == Some(*pid));
-        let watched = pid.map(watch).transpose()?;
+        let watched = pid.map(process::watch).transpose()?;
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let inner = Inner {
             answered: Instant::now(),
@@ -270,19 +218,16 @@ impl Sessions {
         let session = self.find(id)?;
         // In this order: what is found not to be lost then may be used for that long.
         let left = self.left(&session);
-        let mut inner = session.inner();
-        if inner.ended {
-            return Err(SessionError::Gone);
-        }
-        inner.answered = Instant::now();
+        let inner = session.heard()?;
         let locks = inner.guards.iter().filter_map(|(grant, held)| {
             let why = held.guard.check().err()?;
             let name = held.guard.name().to_owned();
             Some(LostGrant { grant: *grant, name, why: word(why) })
         });
-        let roles = inner.roles.iter().filter_map(|(role, led)| {
+        let roles = inner.roles.iter().filter_map(|(grant, led)| {
             let why = led.leadership.check().err()?;
-            Some(LostGrant { grant: led.grant, name: role.clone(), why: word(why) })
+            let name = led.leadership.role().to_owned();
+            Some(LostGrant { grant: *grant, name, why: word(why) })
         });
         let lost = locks.chain(roles).collect();
         let asked_back = inner.guards.iter().filter(|(_, held)| held.guard.is_asked_back());
@@ -352,9 +297,29 @@ impl Sessions {
         };
         let (place, fence) = (guard.place(), guard.fence().to_string());
         let left = guard.check().map_err(|_| LockError::NotPrimary)?.min(self.left(&session));
+        let (lost, task) = (guard.watch(), wanted.task);
+        let held = Held { guard: Arc::new(guard), task };
+        let keep = |inner: &mut Inner, grant| drop(inner.guards.insert(grant, held));
+        let grant = self.hand_in(id, &session, task, lost, keep)?;
+        Ok(Granted { grant, place, fence, left })
+    }
+
+    /// A session has been granted something that a task of it asked for: has it `keep` that under the
+    /// number that is returned, and minds that it may be `lost`.
+    ///
+    /// # Errors
+    /// If it is not wanted any more, or nothing is granted any more.
+    fn hand_in(
+        self: &Arc<Self>,
+        id: u64,
+        session: &Session,
+        task: u32,
+        lost: impl Future<Output = Option<Lost>> + Send + 'static,
+        keep: impl FnOnce(&mut Inner, u64),
+    ) -> Result<u64, SessionError> {
         let grant = self.grants.fetch_add(1, Ordering::Relaxed) + 1;
         let mut inner = session.inner();
-        if inner.is_over_for(wanted.task) {
+        if inner.is_over_for(task) {
             drop(inner);
             return session.given_up();
         }
@@ -363,8 +328,7 @@ impl Sessions {
             return Err(SessionError::Draining);
         }
         inner.answered = Instant::now();
-        let lost = guard.watch();
-        inner.guards.insert(grant, Held { guard: Arc::new(guard), task: wanted.task });
+        keep(&mut inner, grant);
         drop(inner);
         session.news.notify_one();
         let all = Arc::clone(self);
@@ -373,7 +337,7 @@ impl Sessions {
                 all.outlived(id, grant).await;
             }
         });
-        Ok(Granted { grant, place, fence, left })
+        Ok(grant)
     }
 
     /// A grant is lost that was not given back. Its client is told so when it asks next; those that it
@@ -414,11 +378,7 @@ impl Sessions {
     pub(crate) fn check(&self, id: u64, which: &Which) -> Result<Duration, SessionError> {
         let session = self.find(id)?;
         let left = self.left(&session);
-        let mut inner = session.inner();
-        if inner.ended {
-            return Err(SessionError::Gone);
-        }
-        inner.answered = Instant::now();
+        let inner = session.heard()?;
         let (_, held) = inner.find(which).ok_or(SessionError::NotHeld)?;
         drop(inner);
         session.news.notify_one();
@@ -450,12 +410,7 @@ impl Sessions {
             drop(held);
             return Ok(());
         }
-        // Its task may still be waiting for it, and does not want it any more.
-        let asking = which.task.and_then(|task| inner.asking.get_mut(&task));
-        match asking {
-            Some(given_up) => *given_up = true,
-            None => return Err(SessionError::NotHeld),
-        }
+        inner.give_up(which.task)?;
         drop(inner);
         session.news.notify_waiters();
         Ok(())
@@ -531,109 +486,6 @@ impl Sessions {
     }
 }
 
-/// A wish of a task is put as long as this is there.
-struct Asking<'a> {
-    session: &'a Session,
-    task: u32,
-}
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        self.session.inner().asking.remove(&self.task);
-    }
-}
-
-impl Session {
-    /// A task of its client asks for a lock.
-    fn ask(&self, task: u32) -> Result<Asking<'_>, SessionError> {
-        let mut inner = self.inner();
-        if inner.guards.len() + inner.asking.len() >= LOCKS_MAX {
-            return Err(SessionError::TooMany("locks of one session"));
-        }
-        if task > 0 && inner.asking.insert(task, false).is_some() {
-            return Err(SessionError::TooMany("wishes of one task"));
-        }
-        Ok(Asking { session: self, task })
-    }
-
-    /// Returns when it is over, or this task does not want its lock any more.
-    async fn ended(&self, task: u32) {
-        loop {
-            let news = self.news.notified();
-            if self.inner().is_over_for(task) {
-                return;
-            }
-            news.await;
-        }
-    }
-
-    /// Why a wish came to nothing.
-    fn given_up<T>(&self) -> Result<T, SessionError> {
-        Err(if self.inner().ended { SessionError::Gone } else { LockError::Timeout.into() })
-    }
-
-    /// Returns when it is to be closed, and why: ended, its process gone, or silent for too long.
-    async fn outlive(&self, process: Option<AsyncFd<OwnedFd>>) -> &'static str {
-        let gone = async {
-            match &process {
-                // An error is as good as an end: it cannot be watched any more.
-                Some(process) => drop(process.readable().await),
-                None => std::future::pending().await,
-            }
-        };
-        let silent = async {
-            loop {
-                let (answered, ended) = {
-                    let inner = self.inner();
-                    (inner.answered, inner.ended)
-                };
-                let until = answered + self.ttl * 11 / 10;
-                if ended || Instant::now() >= until {
-                    return if ended { "it was ended" } else { "its client was silent" };
-                }
-                tokio::select! {
-                    () = self.news.notified() => {}
-                    () = sleep_until(until) => {}
-                }
-            }
-        };
-        tokio::select! {
-            () = gone => "the process of its client has ended",
-            why = silent => why,
-        }
-    }
-}
-
-impl Inner {
-    /// Kills what was started under the locks. Whether it is gone is seen to when the session is over.
-    fn end_children(&self) {
-        for (pid, fd) in &self.children {
-            kill(*pid, fd);
-        }
-    }
-
-    /// Does it hold something, or has it started something?
-    fn is_busy(&self) -> bool {
-        !self.guards.is_empty() || !self.roles.is_empty() || !self.children.is_empty()
-    }
-
-    /// Is it over, or does this task not want its lock any more?
-    fn is_over_for(&self, task: u32) -> bool {
-        self.ended || self.asking.get(&task).is_some_and(|given_up| *given_up)
-    }
-
-    /// Does it have this grant, of a lock or of a role, and has not given it back?
-    fn has(&self, grant: u64) -> bool {
-        self.guards.contains_key(&grant) || self.roles.values().any(|led| led.grant == grant)
-    }
-
-    /// The first of its guards that is meant.
-    fn find(&self, which: &Which) -> Option<(u64, Held)> {
-        let found = self.guards.iter().find(|(grant, held)| which.is(**grant, held));
-        found.map(|(grant, held)| (*grant, held.clone()))
-    }
-}
-
 /// The word for why a guard is lost.
 pub(crate) const fn word(lost: Lost) -> &'static str {
     match lost {
@@ -646,49 +498,4 @@ pub(crate) const fn word(lost: Lost) -> &'static str {
 
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn number(pid: u32) -> Result<Pid, SessionError> {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| SessionError::Process("there is no process of that number".into()))
-}
-
-fn watch(pid: u32) -> Result<AsyncFd<OwnedFd>, SessionError> {
-    let wrong = |error: &dyn std::fmt::Display| SessionError::Process(error.to_string());
-    let fd = pidfd_open(number(pid)?, PidfdFlags::empty()).map_err(|error| wrong(&error))?;
-    readable(fd).map_err(|error| wrong(&error))
-}
-
-/// Waits for a descriptor to become readable.
-#[allow(
-    deprecated,
-    reason = "the descriptor is owned here and stays the same, as the new way demands"
-)]
-fn readable(fd: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::new(fd)
-}
-
-/// The parent of a process.
-fn parent(pid: u32) -> Option<u32> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is a name in brackets, which may hold anything; the parent is the fourth.
-    let (_, after) = text.rsplit_once(')')?;
-    after.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
-/// Kills a process, and all that it has started and that has not left its group.
-fn kill(pid: Pid, fd: &OwnedFd) {
-    // The number is its own as long as it is there; who is gone gets no signal.
-    if pidfd_send_signal(fd, Signal::KILL).is_ok() {
-        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-    }
-}
-
-/// Ends a process, and returns when it is gone.
-async fn end_process(pid: Pid, fd: OwnedFd) {
-    kill(pid, &fd);
-    let Ok(fd) = readable(fd) else { return };
-    while timeout(Duration::from_secs(5), fd.readable()).await.is_err() {
-        warn!(pid = pid.as_raw_nonzero().get(), "a process that was killed is still there");
-    }
 }

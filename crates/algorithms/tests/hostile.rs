@@ -264,3 +264,15 @@ fn failure_detectors() {
 fn group_communication() {
     Group::CATALOGUE.iter().for_each(|meta| group_endures(meta));
 }
+
+/// It would be inserted into a set that has a bit for each.
+#[test]
+fn a_node_that_no_table_has_room_for_cannot_be_read() {
+    let read = |number: u32| {
+        let bytes = postcard::to_allocvec(&number).expect("a number can be written");
+        postcard::from_bytes::<NodeId>(&bytes).ok().map(NodeId::number)
+    };
+    assert_eq!(read(1 << 20), Some(1 << 20));
+    assert_eq!(read((1 << 20) + 1), None);
+    assert_eq!(read(0), None);
+}

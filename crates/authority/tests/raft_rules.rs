@@ -1,5 +1,7 @@
 //! What a voter does, one rule at a time: three voters with perfect links and disks.
 
+mod admission;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_authority::raft::{
@@ -8,7 +10,9 @@ use quorate_authority::raft::{
 };
 use quorate_authority::{Answer, Order, Register};
 use quorate_core::{Life, Span};
-use quorate_service::{Nonce, Process, Refused, Renewal, Settings};
+use quorate_service::{Refused, Renewal, Settings};
+
+use admission::admit;
 
 /// A disk that forgets, and looks at what it is given.
 struct Critic(Option<Stored>);
@@ -64,7 +68,9 @@ impl Circle {
             let (answers, reads, unknown) = (&mut self.answers, &mut self.reads, &mut self.unknown);
             for (id, voter) in &mut self.voters {
                 let out = &mut |out| match out {
-                    Out::Send { to, word } => words.push((*id, to, word)),
+                    Out::Send(said) => {
+                        words.extend(said.into_iter().map(|(to, word)| (*id, to, word)));
+                    }
                     Out::Answer { ticket, answer } => {
                         assert_eq!(answers.insert(ticket, answer), None, "answered once");
                     }
@@ -78,7 +84,7 @@ impl Circle {
                 };
                 voter.turn(out).expect("the disk works");
             }
-            if words.iter().all(|(_, _, word)| *word == Word::Alive) {
+            if words.is_empty() {
                 return;
             }
             for (from, to, word) in std::mem::take(&mut words) {
@@ -128,19 +134,6 @@ fn voter(stored: Stored) -> Voter<Critic> {
 
 fn set(lease: u64) -> Order {
     Order::Set(Settings { lease: Span(lease) })
-}
-
-fn admit() -> Order {
-    let process = Process {
-        nonce: Nonce(1),
-        boot: 1,
-        pid_namespace: 1,
-        pid: 1,
-        started: 1,
-        lock_file: (1, 1),
-        address: String::new(),
-    };
-    Order::Admit { name: "m".to_owned(), process }
 }
 
 fn renew() -> Order {
@@ -223,7 +216,7 @@ fn an_order_that_was_doubled_is_done_once() {
     let mut circle = Circle::found(&[1, 2, 3]);
     let leader = circle.elected();
     let follower = circle.other(leader);
-    circle.voter(follower).order(1, admit());
+    circle.voter(follower).order(1, admit(1));
     circle.run();
     assert_eq!(circle.answers[&1], Answer::Life(Life(5)));
     circle.voter(follower).order(2, Order::Leave(Life(5)));
@@ -265,6 +258,23 @@ fn who_is_next_waits_for_the_first_of_the_living() {
         circle.tick();
     }
     assert_eq!(circle.leader(), circle.voters.keys().next().copied());
+}
+
+#[test]
+fn votes_that_were_split_are_asked_for_again_by_turns() {
+    let mut circle = Circle::found(&[1, 2, 3]);
+    let leader = circle.elected();
+    circle.voters.remove(&leader);
+    let [first, second] = *circle.voters.keys().copied().collect::<Vec<_>>() else { panic!() };
+    // It takes itself for the first of the living.
+    circle.voter(second).dead(first);
+    circle.voters.values_mut().for_each(|voter| voter.dead(leader));
+    circle.run();
+    assert_eq!(circle.leader(), None, "each has its own vote");
+    for _ in 0..3 {
+        circle.tick();
+    }
+    assert_eq!(circle.leader(), Some(second), "its turn");
 }
 
 #[test]
@@ -330,8 +340,11 @@ fn words_that_are_not_what_they_say_are_ignored() {
     circle.voter(follower).order(1, set(66));
     let mut forged = None;
     let take = &mut |out| {
-        if let Out::Send { word: word @ Word::Orders(_), .. } = out {
-            forged = Some(word);
+        if let Out::Send(words) = out {
+            forged = words
+                .into_iter()
+                .map(|(_, word)| word)
+                .find(|word| matches!(word, Word::Orders(_)));
         }
     };
     circle.voter(follower).turn(take).unwrap();

@@ -1,47 +1,29 @@
 //! The commands of the cluster, as a user types them: real processes on loopback.
 
+mod processes;
+
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use processes::{Running, quorate_with, signal, text};
 
 /// Longer than anything here takes on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn quorate(words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
-    command.args(words).env_remove("QUORATE_AGENT").stdin(Stdio::null());
-    command.output().expect("it runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A process of the test's own, ended with it.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    quorate_with(words).output().expect("it runs")
 }
 
 fn start(words: &[String]) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     Running(command.spawn().expect("it runs"))
-}
-
-fn signal(pid: u64, name: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
-    assert!(sent.expect("kill runs").success());
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -87,6 +69,15 @@ fn a_cluster_of_this_machine_survives_the_death_of_a_member() {
     let members = ready["members"].as_array().expect("a list");
     assert_eq!(members.len(), 3);
     let socket = |place: usize| members[place]["socket"].as_str().expect("a path").to_owned();
+    for member in members {
+        let http = member["http"].as_str().expect("an address");
+        let mut stream = TcpStream::connect(http).expect("it listens");
+        write!(stream, "GET /livez HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n")
+            .expect("it hears");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
     let first = status(&socket(0)).expect("it is ready");
     for key in ["cluster", "epoch", "standing", "members", "authority"] {
         assert!(!first[key].is_null(), "{key} in {first:#?}");
@@ -104,7 +95,7 @@ fn a_cluster_of_this_machine_survives_the_death_of_a_member() {
     let led = |status: &Value| matches!(status["authority"]["leader"].as_str(), Some("b" | "c"));
     until(&socket(2), "another leader", led);
 
-    signal(dev.0.id().into(), "TERM");
+    signal(dev.0.id(), "TERM");
     assert!(dev.0.wait().expect("it ends").success());
     assert_eq!(status(&socket(1)), None);
 }
@@ -277,7 +268,7 @@ fn a_wrapper_that_is_killed_takes_its_command_along_before_anybody_else_gets_the
     until_there(&pid);
     let child = fs::read_to_string(&pid).expect("it was written");
     assert!(runs(&child));
-    signal(wrapper.0.id().into(), "KILL");
+    signal(wrapper.0.id(), "KILL");
     let check = is_gone(&child);
     let next = lock(&socket(1), "job", &check).output().expect("it runs");
     assert_eq!(text(&next.stdout).trim(), "gone");

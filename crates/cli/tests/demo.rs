@@ -1,29 +1,28 @@
 //! The demonstration of `quorate dev --lab`: what a page can ask of it, and who else cannot.
 
+mod processes;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use processes::Running;
 
 /// Longer than anything here takes on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `quorate dev --lab`, ended with the test.
 struct Demo {
-    dev: Child,
+    /// Its members end with it.
+    _dev: Running,
     /// Where the page is, and the key for orders.
     place: String,
     key: String,
-}
-
-impl Drop for Demo {
-    fn drop(&mut self) {
-        // Its members end with it.
-        let _ = self.dev.kill();
-        let _ = self.dev.wait();
-    }
+    /// The socket of a member.
+    socket: String,
 }
 
 impl Demo {
@@ -31,15 +30,16 @@ impl Demo {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
         command.args(["dev", "--lab", "--json", "--lease", "900ms"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut dev = command.spawn().expect("it runs");
+        let mut dev = Running(command.spawn().expect("it runs"));
         let mut line = String::new();
-        let out = dev.stdout.take().expect("it is read");
+        let out = dev.0.stdout.take().expect("it is read");
         BufReader::new(out).read_line(&mut line).expect("a line");
         let ready: Value = serde_json::from_str(&line).expect("JSON");
         let page = ready["lab"].as_str().expect("an address");
         let (place, key) = page.split_once("/#/live?key=").expect("a key");
         let place = place.strip_prefix("http://").expect("HTTP").to_owned();
-        Self { dev, place, key: key.to_owned() }
+        let socket = ready["members"][0]["socket"].as_str().expect("a socket").to_owned();
+        Self { _dev: dev, place, key: key.to_owned(), socket }
     }
 
     /// Asks for something, as whom is said: the head of the answer and its body.
@@ -112,6 +112,26 @@ fn a_page_sees_the_cluster_and_may_kill_pause_and_cut() {
     assert!(demo.order("/live/links/a/b/heal").starts_with("HTTP/1.1 204"));
     demo.until("a link that is up", |told| link(told, "up"));
     demo.until("messages", |told| told["is"] == "message" && told["from"] == "a");
+}
+
+#[test]
+fn a_page_is_told_who_leads() {
+    let demo = Demo::start();
+    let mut elect = Command::new(env!("CARGO_BIN_EXE_quorate"));
+    elect.args(["elect", "captain", "--connect", &demo.socket, "--", "cat"]);
+    elect.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _elect = Running(elect.spawn().expect("it runs"));
+    let (begun, host) = (Instant::now(), format!("Host: {}\r\n", demo.place));
+    loop {
+        let (head, body) = demo.ask("GET /live/roles", &host);
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        let roles: Value = serde_json::from_str(&body).expect("JSON");
+        let captain = roles.as_array().into_iter().flatten().find(|it| it["role"] == "captain");
+        if captain.is_some_and(|it| it["leader"]["member"] == "a" && it["term"].is_string()) {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{roles}");
+    }
 }
 
 #[test]

@@ -1,27 +1,20 @@
 //! Leaders, as a user types them: real processes on loopback.
 
+mod processes;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use processes::{Running, quorate_with, signal, text};
+
 /// Longer than anything here takes on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A process of the test's own, ended with it.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 impl Running {
     fn ends_with(&mut self) -> Option<i32> {
@@ -30,23 +23,13 @@ impl Running {
 }
 
 fn command(words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
-    command.args(words.split_whitespace()).env_remove("QUORATE_AGENT").stdin(Stdio::null());
+    let mut command = quorate_with(words.split_whitespace());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn quorate(words: &str) -> Output {
     command(words).output().expect("it runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn signal(pid: u64, name: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
-    assert!(sent.expect("kill runs").success());
 }
 
 /// What a process prints, line by line.
@@ -185,7 +168,7 @@ fn pain_8_a_leader_that_is_killed_is_gone_before_the_next_one_leads() {
     );
     let (_second, next) = cluster.leader(1, "second", "");
     cluster.until_standing(1);
-    signal(first.0.id().into(), "KILL");
+    signal(first.0.id(), "KILL");
     let (later, _) = begun(&next);
     assert!(!runs(&child), "it is gone");
     assert!(later > term, "{later} after {term}");
@@ -198,7 +181,7 @@ fn pain_8_a_leader_that_is_killed_is_gone_before_the_next_one_leads() {
     let (last, _) = begun(&file);
     assert!(last > later);
     observer.until(Some("third"));
-    signal(third.0.id().into(), "TERM");
+    signal(third.0.id(), "TERM");
     third.ends_with();
     observer.until(None);
 }
@@ -223,7 +206,7 @@ fn the_best_one_leads_if_the_leader_yields_and_waits_if_it_does_not() {
     ));
     assert_eq!(late.status.code(), Some(75), "{}", text(&late.stderr));
     assert!(second.0.try_wait().expect("it can be asked").is_none() && !file.exists());
-    signal(second.0.id().into(), "TERM");
+    signal(second.0.id(), "TERM");
     begun(&file);
     observer.until(Some("third"));
 }

@@ -12,20 +12,12 @@ use std::time::{Duration, Instant};
 use quorate::fence::{FileGate, Gate as _, MemoryGate, Pass, Refusal};
 use quorate::{Cluster, Guard, LockError, Lost};
 
-use dev::{Dev, PATIENCE, Running, is_gone, signal, text, until_there, waits_for_its_end};
+use dev::{Dev, PATIENCE, Running, is_gone, runtime, signal, text, until_there, waits_for_its_end};
 
 /// The variable that makes a process of the test below a holder, with the socket of its agent.
 const HOLDER: &str = "QUORATE_TEST_HOLDER";
 /// The gate that it writes through.
 const GATE: &str = "QUORATE_TEST_GATE";
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime")
-}
 
 fn cluster(dev: &Dev, place: usize) -> Cluster {
     Cluster::connect_blocking([dev.socket(place)]).expect("an agent")

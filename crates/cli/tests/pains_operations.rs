@@ -5,6 +5,8 @@
 #[allow(dead_code, reason = "what the other tests of operations need is in it as well")]
 mod stage;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use stage::{
@@ -15,7 +17,8 @@ use stage::{
 #[test]
 fn pain_06_an_election_of_the_coordinator_ends_nobodys_work() {
     let root = tempfile::tempdir().expect("a directory");
-    let dev = Dev::start(root.path(), "");
+    // An election fits into it also where a dozen clusters share two cores.
+    let dev = Dev::with_lease(root.path(), "3s", "");
     let leader = dev.leader();
     let other = (leader + 1) % 3;
     let holder = Holder::start(root.path(), &dev.socket(other), "job");
@@ -27,7 +30,8 @@ fn pain_06_an_election_of_the_coordinator_ends_nobodys_work() {
 #[test]
 fn pain_07_a_leader_that_stood_still_excludes_nobody_when_it_goes_on() {
     let root = tempfile::tempdir().expect("a directory");
-    let dev = Dev::start(root.path(), "");
+    // An election fits into it also where a dozen clusters share two cores.
+    let dev = Dev::with_lease(root.path(), "3s", "");
     let leader = dev.leader();
     let others: Vec<usize> = (0..3).filter(|place| *place != leader).collect();
     let names = others.iter().map(|place| ["a", "b", "c"][*place]);
@@ -56,8 +60,16 @@ fn pain_10_who_does_not_reach_whom_is_shown_and_said() {
         .take(4)
         .collect();
     let cells: Vec<Vec<&str>> = matrix.iter().map(|it| it.split_whitespace().collect()).collect();
-    assert_eq!(cells[0], ["reaches", "a", "b", "c"], "{shown}");
-    assert_eq!(cells[1], ["a", "·", "yes", "yes"], "{shown}");
+    // By seniority: who came first is chance.
+    let [heading, rows @ ..] = &cells[..] else { panic!("{shown}") };
+    let names: BTreeSet<&str> = heading[1..].iter().copied().collect();
+    assert_eq!(names, ["a", "b", "c"].into(), "{shown}");
+    assert_eq!(rows.len(), 3, "{shown}");
+    for row in rows {
+        let cell = |name: &&str| if *name == row[0] { "·" } else { "yes" };
+        let reached: Vec<&str> = heading[1..].iter().map(cell).collect();
+        assert_eq!(row[1..], reached, "{shown}");
+    }
     // Stopped, c answers nobody: the others say so in the register before it is left out.
     signal(dev.pid(2), "STOP");
     let said = until("a word about c", || {

@@ -1,4 +1,4 @@
-//! A lock that is asked for, at one agent after the other.
+//! A lock that is asked for, or a role that is stood for, at one agent after the other.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::client::{Inner, PATIENCE, is_elsewhere, refused};
 use crate::guard::Guard;
-use crate::http::{Silence, StatusCode, escaped};
-use crate::session::{Session, fence};
+use crate::http::{Silence, StatusCode, escaped, no_text};
+use crate::session::{Kind, Session, fence};
 
 /// A lock that is asked for.
 #[derive(Clone)]
@@ -42,14 +42,42 @@ struct Wish {
     task: u32,
     now: bool,
     within: Option<Duration>,
+    /// Of a role: how it is stood for.
+    stand: Option<Stand>,
+}
+
+/// How a role is stood for.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Stand {
+    pub(crate) priority: i32,
+    pub(crate) value: Vec<u8>,
 }
 
 impl Wish {
+    const fn kind(&self) -> Kind {
+        match self.stand {
+            None => Kind::Lock,
+            Some(_) => Kind::Role,
+        }
+    }
+
     /// As an agent is told, if it may be waited for until then.
     fn to_json(&self, until: Option<Instant>) -> Value {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         // A wait of 0 is no wait at all.
         let left = left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1));
+        let wait = if self.now { Some(0) } else { left };
+        if let Some(Stand { priority, value }) = &self.stand {
+            return json!({
+                "role": self.name,
+                "owner": self.owner,
+                "priority": priority,
+                "value": String::from_utf8_lossy(value),
+                "value_base64": no_text(value),
+                "task": self.task,
+                "wait_ms": wait,
+            });
+        }
         json!({
             "name": self.name,
             "space": self.space,
@@ -57,7 +85,7 @@ impl Wish {
             "shared": self.shared,
             "permits": self.permits,
             "task": self.task,
-            "wait_ms": if self.now { Some(0) } else { left },
+            "wait_ms": wait,
         })
     }
 }
@@ -73,8 +101,14 @@ impl Asking {
             task: inner.task(),
             now: false,
             within: None,
+            stand: None,
         };
         Self { inner: Arc::clone(inner), wish }
+    }
+
+    /// How it is stood for: from here on it is a role that is asked for.
+    pub(crate) fn stand(&mut self) -> &mut Stand {
+        self.wish.stand.get_or_insert_default()
     }
 
     /// Gives up after this long.
@@ -204,8 +238,8 @@ async fn try_at(
     until: Option<Instant>,
     told: &mut oneshot::Sender<Result<Guard, LockError>>,
 ) -> Outcome {
-    let (asked, body) = (Arc::clone(&session), wish.to_json(until));
-    let mut answer = Box::pin(async move { asked.ask(body).await });
+    let (asked, kind, body) = (Arc::clone(&session), wish.kind(), wish.to_json(until));
+    let mut answer = Box::pin(async move { asked.ask(kind, body).await });
     let late = async {
         match until {
             // The agent says so itself, if it can.
@@ -243,23 +277,24 @@ async fn answered(
         tokio::spawn(async move { give_up(&asked, &wish).await });
         return Outcome::Refused(LockError::Closed);
     };
-    let granted = said["grant"].as_u64().zip(said["fence"].as_str().and_then(fence));
+    let kind = wish.kind();
+    let granted = said["grant"].as_u64().zip(said[kind.fence()].as_str().and_then(fence));
     let Some((number, fence)) = granted else {
         return Outcome::Refused(refused(status, &said));
     };
     let Some(grant) = session.take(number) else {
         // It is over before its user knows of it.
         let query = format!("grant={number}");
-        session.give_back(&wish.name, &query).await;
+        session.give_back(kind, &wish.name, &query).await;
         return Outcome::Refused(LockError::NotPrimary);
     };
     let place = said["place"].as_u64().and_then(|place| place.try_into().ok()).unwrap_or(0);
     let (inner, name) = (Arc::clone(inner), wish.name.clone());
-    Outcome::Granted(Guard { inner, session, grant, name, place, fence })
+    Outcome::Granted(Guard { inner, session, grant, kind, name, place, fence })
 }
 
 async fn give_up(session: &Session, wish: &Wish) {
     let space = wish.space.as_deref().map(|space| format!("&space={}", escaped(space)));
     let query = format!("task={}{}", wish.task, space.unwrap_or_default());
-    session.give_back(&wish.name, &query).await;
+    session.give_back(wish.kind(), &wish.name, &query).await;
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use quorate_member::{Back, LockError, Namespace, Party, SPACE, Standing, Status};
+use quorate_member::{Back, GroupError, LockError, Namespace, Party, SPACE, Standing, Status};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Handle};
@@ -16,7 +16,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use crate::asking::Asking;
+use crate::groups::{self, Group};
 use crate::http::{Method, Place, Silence, StatusCode, call, escaped};
+use crate::roles::{Campaign, Observer};
 use crate::session::Session;
 
 /// How long an agent may take to answer what it need not wait for.
@@ -50,7 +52,8 @@ impl fmt::Display for ConnectError {
 
 impl std::error::Error for ConnectError {}
 
-/// A client of an agent. Clones are the same client; the sessions end with the last of them and of the guards.
+/// A client of an agent. Clones are the same client; the sessions end with the last of them and of what it
+/// has given: guards, leaderships, observers and groups.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -198,6 +201,40 @@ impl Client {
     /// Asks for a lock. Await what is returned, or call [`blocking`](Asking::blocking).
     pub fn lock(&self, name: &str) -> Asking {
         Asking::new(&self.inner, name)
+    }
+
+    /// Stands for a role. Await what is returned, or call [`blocking`](Campaign::blocking).
+    pub fn campaign(&self, role: &str) -> Campaign {
+        Campaign::of(self.lock(role))
+    }
+
+    /// Observes who leads in a role, by one agent after the other.
+    #[must_use]
+    pub fn observe(&self, role: &str) -> Observer {
+        Observer::begin(&self.inner, role)
+    }
+
+    /// Asks whoever leads in a role to give it up; for the member of this name, if one is named and
+    /// somebody stands there.
+    ///
+    /// # Errors
+    /// If no agent answers that is a member, or there is no member of that name.
+    pub async fn ask_to_yield(&self, role: &str, to: Option<&str>) -> Result<(), LockError> {
+        let to = to.map_or_else(String::new, |to| format!("?to={}", escaped(to)));
+        self.ask(Method::POST, format!("/v1/roles/{}/yield{to}", escaped(role)), None).await
+    }
+
+    /// Follows the group of this name, and sends to it, by way of an agent that is in it.
+    ///
+    /// The agent is the member, and has no state that it could give: whoever needs the state of a group
+    /// from the others, or a `Replicated` one, has to be a member itself.
+    ///
+    /// # Errors
+    /// If the name is empty or too long, or no agent answers that is a member.
+    pub async fn group(&self, name: &str) -> Result<Group, GroupError> {
+        let (inner, name) = (Arc::clone(&self.inner), name.to_owned());
+        let entered = self.inner.handle.spawn(async move { groups::enter(inner, name).await });
+        entered.await.unwrap_or(Err(GroupError::NotPrimary))
     }
 
     /// A number for a task, for [`Asking::session`].

@@ -9,7 +9,7 @@ use quorate_core::Time;
 use quorate_member::{Fence, Lost};
 
 use crate::client::Inner;
-use crate::session::{Grant, Session};
+use crate::session::{Grant, Kind, Session};
 
 /// A lock that is held by way of an agent. Dropped, it is given back.
 ///
@@ -19,6 +19,7 @@ pub struct Guard {
     pub(crate) inner: Arc<Inner>,
     pub(crate) session: Arc<Session>,
     pub(crate) grant: Arc<Grant>,
+    pub(crate) kind: Kind,
     pub(crate) name: String,
     pub(crate) place: u32,
     pub(crate) fence: Fence,
@@ -75,8 +76,9 @@ impl Guard {
     /// If it may not.
     pub async fn confirm(&self) -> Result<Duration, Lost> {
         let (session, grant) = (Arc::clone(&self.session), Arc::clone(&self.grant));
-        let name = self.name.clone();
-        let asked = self.inner.handle.spawn(async move { session.confirm(&name, &grant).await });
+        let (kind, name) = (self.kind, self.name.clone());
+        let confirmed = async move { session.confirm(kind, &name, &grant).await };
+        let asked = self.inner.handle.spawn(confirmed);
         asked.await.unwrap_or(Err(Lost::Expired))
     }
 
@@ -105,12 +107,12 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.session.forget(self.grant.number);
-        let session = Arc::clone(&self.session);
+        let (session, kind) = (Arc::clone(&self.session), self.kind);
         let (name, query) = (self.name.clone(), format!("grant={}", self.grant.number));
         // The client is there until that is done: its sessions are to be ended last.
         let inner = Arc::clone(&self.inner);
         self.inner.handle.spawn(async move {
-            session.give_back(&name, &query).await;
+            session.give_back(kind, &name, &query).await;
             drop(inner);
         });
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quorate_core::{Span, Time};
-use quorate_member::{Fence, Lease, LockError, Lost, Standing};
+use quorate_member::{Asked, Fence, Lease, LockError, Lost, Standing};
 use quorate_transport::now;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
@@ -16,7 +16,7 @@ use crate::client::{PATIENCE, refused};
 use crate::http::{Method, Place, Silence, StatusCode, call, escaped};
 
 /// How long is waited before an agent that does not answer is asked again.
-const AGAIN: Duration = Duration::from_millis(20);
+pub(crate) const AGAIN: Duration = Duration::from_millis(20);
 
 /// A session.
 pub(crate) struct Session {
@@ -27,6 +27,31 @@ pub(crate) struct Session {
     /// It is over.
     ended: Notify,
     standing: watch::Sender<Standing>,
+}
+
+/// What a session is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Lock,
+    Role,
+}
+
+impl Kind {
+    /// Where an agent has them.
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Lock => "locks",
+            Self::Role => "roles",
+        }
+    }
+
+    /// What an agent calls the fence of a grant.
+    pub(crate) const fn fence(self) -> &'static str {
+        match self {
+            Self::Lock => "fence",
+            Self::Role => "term",
+        }
+    }
 }
 
 /// What is known of it.
@@ -296,9 +321,18 @@ impl Session {
         self.ended.notify_waiters();
     }
 
-    /// Asks for a lock: the answer to this.
-    pub(crate) async fn ask(&self, wish: Value) -> Result<(StatusCode, Value), Silence> {
-        let path = format!("/v1/sessions/{}/locks", self.id);
+    /// Where the agent has what is asked for in this session, by its name.
+    fn path(&self, kind: Kind, name: &str) -> String {
+        format!("/v1/sessions/{}/{}/{}", self.id, kind.path(), escaped(name))
+    }
+
+    /// Asks for a lock or stands for a role: the answer to this.
+    pub(crate) async fn ask(
+        &self,
+        kind: Kind,
+        wish: Value,
+    ) -> Result<(StatusCode, Value), Silence> {
+        let path = format!("/v1/sessions/{}/{}", self.id, kind.path());
         call(&self.place, Method::POST, &path, Some(wish)).await
     }
 
@@ -317,8 +351,8 @@ impl Session {
     }
 
     /// Gives back a grant, or a wish up, as the query says; repeats it until it is heard.
-    pub(crate) async fn give_back(&self, name: &str, query: &str) {
-        let path = format!("/v1/sessions/{}/locks/{}?{query}", self.id, escaped(name));
+    pub(crate) async fn give_back(&self, kind: Kind, name: &str, query: &str) {
+        let path = format!("{}?{query}", self.path(kind, name));
         while !self.is_over() {
             let asked = call(&self.place, Method::DELETE, &path, None);
             if matches!(timeout(PATIENCE, asked).await, Ok(Ok(_))) {
@@ -334,13 +368,13 @@ impl Session {
     }
 
     /// Asks the cluster about a grant: for how long it may be used.
-    pub(crate) async fn confirm(&self, name: &str, grant: &Grant) -> Result<Duration, Lost> {
-        let path = format!(
-            "/v1/sessions/{}/locks/{}/confirm?grant={}",
-            self.id,
-            escaped(name),
-            grant.number
-        );
+    pub(crate) async fn confirm(
+        &self,
+        kind: Kind,
+        name: &str,
+        grant: &Grant,
+    ) -> Result<Duration, Lost> {
+        let path = format!("{}/confirm?grant={}", self.path(kind, name), grant.number);
         let begun = now();
         tokio::select! {
             answer = call(&self.place, Method::POST, &path, None) => {
@@ -355,6 +389,34 @@ impl Session {
             }
             lost = grant.watch() => Err(lost.unwrap_or(Lost::Expired)),
         }
+    }
+
+    /// Returns when a leader is asked to give its role up, and why: by whoever asks for it, or also by a
+    /// better candidate. Nothing if it leads no more.
+    pub(crate) async fn asked(&self, role: &str, grant: u64, also_better: bool) -> Option<Asked> {
+        let path = self.path(Kind::Role, role);
+        let path = format!("{path}/asked?grant={grant}&better={also_better}");
+        while !self.is_over() {
+            let Ok((_, said)) = call(&self.place, Method::GET, &path, None).await else {
+                sleep(AGAIN).await;
+                continue;
+            };
+            let priority = || said["priority"].as_i64().and_then(|it| it.try_into().ok());
+            return match said["why"].as_str()? {
+                "better" => Some(Asked::Better(priority().unwrap_or_default())),
+                _ => Some(Asked::Wanted),
+            };
+        }
+        None
+    }
+
+    /// Gives a role up for the member of this name. False if there is none, and the role is kept: whatever
+    /// else comes of it, the leader has to take it for given up.
+    pub(crate) async fn hand_over(&self, role: &str, grant: u64, to: &str) -> bool {
+        let path = self.path(Kind::Role, role);
+        let path = format!("{path}?grant={grant}&to={}", escaped(to));
+        let asked = call(&self.place, Method::DELETE, &path, None);
+        !matches!(timeout(PATIENCE, asked).await, Ok(Ok((StatusCode::BAD_REQUEST, _))))
     }
 
     /// Ends it.

@@ -10,7 +10,7 @@ use core::ops::{Index, IndexMut};
 
 /// A node's slot in its view. Written from 1, as the papers do; dense, so that it can index tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct NodeId(NonZeroU32);
 
 impl NodeId {
@@ -316,17 +316,24 @@ impl serde::Serialize for NodeSet {
 }
 
 #[cfg(feature = "serde")]
-impl<'de> serde::Deserialize<'de> for NodeSet {
-    /// A peer decides what arrives here: a node beyond the limit is an error, not an allocation.
+impl<'de> serde::Deserialize<'de> for NodeId {
+    /// A peer decides what arrives here, and nodes index tables and sets: one beyond the limit is an error,
+    /// not an allocation.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const NODE_MAX: u32 = 1 << 16;
-        let nodes = Vec::<NodeId>::deserialize(deserializer)?;
-        match nodes.iter().find(|node| node.number() > NODE_MAX) {
-            Some(node) => Err(serde::de::Error::custom(alloc::format!(
-                "node {node} in a set; at most {NODE_MAX} are allowed"
-            ))),
-            None => Ok(nodes.into_iter().collect()),
+        const NODE_MAX: u32 = 1 << 20;
+        let number = NonZeroU32::deserialize(deserializer)?;
+        if number.get() > NODE_MAX {
+            let why = format_args!("node {number}: at most {NODE_MAX} are allowed");
+            return Err(serde::de::Error::custom(why));
         }
+        Ok(Self(number))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for NodeSet {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Vec::<NodeId>::deserialize(deserializer)?.into_iter().collect())
     }
 }
 

@@ -8,7 +8,7 @@
 //! others come to vote in the same way.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use quorate_authority::etcd::Etcd;
 use quorate_authority::raft::{Conf, Members, OpenError, Options, Raft, Redb, Status, Stored};
@@ -16,7 +16,7 @@ use quorate_authority::{Authority as _, Committed, Histogram, Order};
 use quorate_core::{Span, Time};
 use quorate_service::lease::since;
 use quorate_service::{Register, Settings, seat};
-use quorate_transport::{Io, Lane, Peer, Remote};
+use quorate_transport::{Direct, Io, Lane, Peer, Remote};
 use tracing::{info, warn};
 
 use crate::bridge::Bridge;
@@ -38,6 +38,29 @@ enum Engine {
     Etcd(Arc<Etcd>),
 }
 
+/// How a voter's own thread reaches those that are trusted, without waking another one.
+#[derive(Clone, Debug, Default)]
+struct Ways(Arc<Mutex<BTreeMap<u64, Direct>>>);
+
+impl Ways {
+    /// A voter can be reached like this in the present session, or not at all.
+    fn set(&self, id: u64, way: Option<Direct>) {
+        let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match way {
+            Some(way) => _ = ways.insert(id, way),
+            None => _ = ways.remove(&id),
+        }
+    }
+
+    /// Says something to a voter, if there is a connection. False if it was not said.
+    fn say(&self, to: u64, bytes: &[u8]) -> bool {
+        let way = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&to).cloned();
+        let way = way.filter(Direct::is_up);
+        let frame = Frame::Consensus(bytes);
+        way.is_some_and(|way| way.send(Lane::Control, &frame.encode()).is_ok())
+    }
+}
+
 /// A member's part in the authority.
 #[derive(Debug)]
 pub(crate) struct Consensus {
@@ -46,6 +69,8 @@ pub(crate) struct Consensus {
     pub(crate) status: Status,
     /// The disks of others, as they introduced themselves and are trusted.
     ids: BTreeMap<Peer, u64>,
+    /// How the voter's own thread reaches them.
+    ways: Ways,
     /// To whom the own voter was introduced in the present session, and which introduction that was.
     introduced_to: BTreeMap<Peer, u64>,
     introductions: u64,
@@ -68,6 +93,7 @@ impl Consensus {
             engine: Engine::Elsewhere,
             status: Status::default(),
             ids: BTreeMap::new(),
+            ways: Ways::default(),
             introduced_to: BTreeMap::new(),
             introductions: 0,
             introduced: BTreeMap::new(),
@@ -125,10 +151,13 @@ impl Consensus {
             patience: 4 * timers.election as u64,
             ..Options::default()
         };
-        let say = remote.clone();
-        let send = move |to, bytes| {
-            // What cannot be said is lost: raft is made for it.
-            let _ = say.tell(Command::Word { to, bytes });
+        let (say, ways) = (remote.clone(), self.ways.clone());
+        let send = move |mut words: Vec<(u64, Vec<u8>)>| {
+            words.retain(|(to, bytes)| !ways.say(*to, bytes));
+            if !words.is_empty() {
+                // What cannot be said is lost: raft is made for it.
+                let _ = say.tell(Command::Words(words));
+            }
         };
         let raft = Raft::start(disk, options, timers.tick, send).map_err(|it| it.to_string())?;
         let raft = Arc::new(raft);
@@ -149,11 +178,9 @@ impl Consensus {
         self.engine = Engine::Etcd(etcd);
     }
 
-    /// Ends the own voter and closes its disk.
+    /// Ends the own voter and closes its disk, whoever still waits for an answer of it.
     pub(crate) fn stop(&mut self) {
-        if let Engine::Voter(raft) = std::mem::take(&mut self.engine)
-            && let Some(raft) = Arc::into_inner(raft)
-        {
+        if let Engine::Voter(raft) = std::mem::take(&mut self.engine) {
             raft.stop();
         }
     }
@@ -254,12 +281,10 @@ impl Consensus {
     ) {
         self.introduced.insert(peer, introduction.voter.map(|(id, _)| id));
         let Some((id, standing)) = introduction.voter else {
-            self.ids.remove(&peer);
-            return;
+            return self.know(peer, None);
         };
         let Some(raft) = self.voter().cloned() else {
-            self.ids.insert(peer, id);
-            return;
+            return self.know(peer, Some(id));
         };
         bridge.ask(remote, async move {
             let trusted = raft.trusts(id, standing).await;
@@ -270,12 +295,31 @@ impl Consensus {
     /// What the own voter says of another one that introduced itself.
     pub(crate) fn trusted(&mut self, io: &mut Io<'_>, peer: Peer, id: u64, trusted: bool) {
         if trusted {
-            self.ids.insert(peer, id);
+            self.know(peer, Some(id));
+            self.ways.set(id, io.direct(peer));
         } else {
             let name = io.name(peer).clone();
             warn!(peer = %name, "its disk went back behind what it promised: no session with it");
-            self.ids.remove(&peer);
+            self.know(peer, None);
             io.close(peer, "your disk went back behind what it promised: join with a new one");
+        }
+    }
+
+    /// Whose disk votes there, if one does: nothing is said to another one there any more.
+    fn know(&mut self, peer: Peer, id: Option<u64>) {
+        let before = match id {
+            Some(id) => self.ids.insert(peer, id),
+            None => self.ids.remove(&peer),
+        };
+        if let Some(before) = before {
+            self.ways.set(before, None);
+        }
+    }
+
+    /// There is a connection to it: it is not dead, or no longer.
+    pub(crate) fn up(&mut self, peer: Peer) {
+        if let (Some(raft), Some(id)) = (self.voter(), self.ids.get(&peer)) {
+            raft.lives(*id);
         }
     }
 
@@ -288,7 +332,7 @@ impl Consensus {
 
     /// A session is over: whoever comes next introduces itself.
     pub(crate) fn forget(&mut self, peer: Peer) {
-        self.ids.remove(&peer);
+        self.know(peer, None);
         self.introduced.remove(&peer);
         self.introduced_to.remove(&peer);
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quorate_core::{Life, Refusal, Time};
@@ -14,6 +15,7 @@ use tokio::sync::Notify;
 
 use crate::Member;
 use crate::heart::{Heart, Shared};
+use crate::sending::{Page, Sender};
 
 /// What is taken from the others while a state is awaited, before they have to wait.
 const HELD_MAX: usize = 64 << 20;
@@ -81,25 +83,51 @@ pub struct View {
 /// A message of a member of a group.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// The member that sent it.
-    pub from: Arc<str>,
-    /// Was it sent by this process?
-    pub own: bool,
-    unit: Arc<Unit>,
+    batch: Arc<Batch>,
     place: usize,
 }
 
+/// Messages that were delivered together.
+#[derive(Debug)]
+struct Batch {
+    from: Arc<str>,
+    own: bool,
+    unit: Arc<Unit>,
+}
+
 impl Message {
+    /// One that another process was told, which passes it on: an agent to its clients.
+    #[must_use]
+    pub fn passed_on(from: &str, own: bool, order: Order, bytes: Vec<u8>) -> Self {
+        let ends = vec![u32::try_from(bytes.len()).unwrap_or(u32::MAX)];
+        let (after, bytes) = (Vec::new(), Payload::from(bytes));
+        let unit = Arc::new(Unit { number: 0, stamp: 0, order, after, ends, bytes });
+        Self { batch: Arc::new(Batch { from: from.into(), own, unit }), place: 0 }
+    }
+
+    /// The member that sent it. What clients send, their agent does.
+    #[must_use]
+    pub fn sender(&self) -> &str {
+        &self.batch.from
+    }
+
+    /// Was it sent by this process? To a client: by its agent, for this client or for another one.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.batch.own
+    }
+
     /// The order in which it is delivered.
     #[must_use]
     pub fn order(&self) -> Order {
-        self.unit.order
+        self.batch.unit.order
     }
 
     /// What was sent.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.unit.bytes.0[self.unit.range(self.place)]
+        let unit = &self.batch.unit;
+        &unit.bytes.0[unit.range(self.place)]
     }
 }
 
@@ -140,14 +168,18 @@ impl Drop for Snapshot {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     queue: Mutex<Queue>,
+    /// What is sent. It is taken before the heart, and the queue after it.
+    pub(crate) page: Mutex<Page>,
+    /// The stream has ended.
+    over: AtomicBool,
     /// Something was told.
     told: Notify,
     /// There is room for messages, or there never will be.
-    room: Notify,
+    pub(crate) room: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+pub(crate) struct Queue {
     items: VecDeque<Item>,
     /// What follows counts only after a state has come.
     awaits: bool,
@@ -157,7 +189,7 @@ struct Queue {
     view: Option<ViewId>,
     names: Vec<Arc<str>>,
     me: usize,
-    ended: Option<GroupError>,
+    pub(crate) ended: Option<GroupError>,
     /// Nobody will take anything any more.
     closed: bool,
 }
@@ -172,10 +204,16 @@ enum Item {
 
 impl Inbox {
     fn new() -> Self {
-        Self { queue: Mutex::default(), told: Notify::new(), room: Notify::new() }
+        let (queue, page, over) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        Self { queue, page, over, told: Notify::new(), room: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    /// Has the stream ended?
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -228,6 +266,7 @@ impl Inbox {
             Event::Out(_) => queue.ended = Some(GroupError::Excluded),
         }
         if queue.ended.is_some() {
+            self.over.store(true, Ordering::Release);
             self.room.notify_waiters();
         }
         drop(queue);
@@ -283,11 +322,20 @@ impl Heart {
 impl Shared {
     /// A wish of a user about a group.
     fn group(&self, command: Command) -> Result<(), Refusal> {
+        self.group_and(command, |_| ()).0
+    }
+
+    /// The same, and something that is looked at in that step.
+    pub(crate) fn group_and<R: Default>(
+        &self,
+        command: Command,
+        look: impl FnOnce(&Heart) -> R,
+    ) -> (Result<(), Refusal>, R) {
         let done = self.step(|heart, now, _| {
             let done = heart.group(now, command);
-            (done, heart.is_due(now))
+            ((done, look(heart)), heart.is_due(now))
         });
-        let (done, due) = done.unwrap_or((Err(Refusal::NotMember), false));
+        let (done, due) = done.unwrap_or(((Err(Refusal::NotMember), R::default()), false));
         if due {
             self.wake();
         }
@@ -360,46 +408,6 @@ impl IntoFuture for Joining {
     }
 }
 
-/// Sends to a group, from any task.
-#[derive(Clone, Debug)]
-pub struct Sender {
-    shared: Arc<Shared>,
-    group: Text,
-    inbox: Arc<Inbox>,
-}
-
-impl Sender {
-    /// Sends a message, if there is room for it now. It comes back as a delivery.
-    ///
-    /// # Errors
-    /// If there is no room, the message is too long, or this process is not in the group any more.
-    pub fn try_send(&self, bytes: &[u8], order: Order) -> Result<(), GroupError> {
-        if bytes.len() > Limits::default().message {
-            return Err(GroupError::TooLong);
-        }
-        let command = Command::Send { group: self.group.clone(), order, bytes: bytes.into() };
-        self.shared.group(command).map_err(|refusal| match refusal {
-            Refusal::Busy => GroupError::Full,
-            _ => self.inbox.lock().ended.clone().unwrap_or(GroupError::Left),
-        })
-    }
-
-    /// Sends a message as soon as there is room for it. Returns when it is on its way, which is before
-    /// anybody delivers it.
-    ///
-    /// # Errors
-    /// If the message is too long, or this process is not in the group any more.
-    pub async fn send(&self, bytes: &[u8], order: Order) -> Result<(), GroupError> {
-        loop {
-            let room = self.inbox.room.notified();
-            match self.try_send(bytes, order) {
-                Err(GroupError::Full) => room.await,
-                done => return done,
-            }
-        }
-    }
-}
-
 /// A group that this process is in. Dropped, it is left.
 ///
 /// What [`next`](Self::next) returns is one stream: views, and between two views the messages of the
@@ -466,10 +474,11 @@ impl Group {
         if let Some((message, view, rank, taken)) = &mut self.unit {
             let next = message.clone();
             message.place += 1;
-            if message.place == message.unit.count() {
+            let unit = &message.batch.unit;
+            if message.place == unit.count() {
                 if !*taken {
-                    self.taken.insert(*rank, (*view, message.unit.number));
-                    self.taken_bytes += message.unit.bytes.0.len();
+                    self.taken.insert(*rank, (*view, unit.number));
+                    self.taken_bytes += unit.bytes.0.len();
                 }
                 self.unit = None;
             }
@@ -494,7 +503,8 @@ impl Group {
                 Ok(Some(Delivery::Snapshot(snapshot)))
             }
             Some(Item::Unit { view, rank, from, own, unit, taken }) => {
-                self.unit = Some((Message { from, own, unit, place: 0 }, view, rank, taken));
+                let batch = Arc::new(Batch { from, own, unit });
+                self.unit = Some((Message { batch, place: 0 }, view, rank, taken));
                 self.try_next()
             }
         }
@@ -529,6 +539,7 @@ impl Group {
     /// [`GroupError::Left`] says that it is done.
     pub fn retire(&mut self) {
         if !std::mem::replace(&mut self.leaving, true) {
+            self.sender.shut();
             // Who is in it no more has left.
             let _ = self.sender.shared.group(Command::Leave(self.sender.group.clone()));
         }

@@ -6,31 +6,30 @@
 //! between users and a change of view is that same mutex: a stop is told to others only after the step
 //! that made it, and no step of a user lies in between.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
+mod diary;
+mod shared;
 
-use quorate_authority::Histogram;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+pub(crate) use diary::{Diary, written};
 use quorate_core::trace::{Happening, Recorder};
 use quorate_core::{Choices, Input, Life, Node, NodeId, Output, Span, Time};
 use quorate_service::groups;
-use quorate_service::history::{self, Fact};
 use quorate_service::locks::{
     Event, Fence, LockId, Loss, Refused, Report, Text, Wish, WishId, Word,
 };
 use quorate_service::seat::Seat;
 use quorate_service::service::{self, Service};
-use quorate_transport::{Direct, Lane, Remote};
-use tokio::sync::{oneshot, watch};
+use quorate_transport::{Direct, Lane};
+pub(crate) use shared::Shared;
+use tokio::sync::oneshot;
 
 use crate::figures::Counts;
 use crate::groups::Inbox;
-use crate::history::History;
 use crate::lease::Lease;
-use crate::locks::SPACE;
 use crate::roles::{Observers, Seen};
-use crate::runtime::Command;
 use crate::trace::Tracer;
 use crate::words::Frame;
 
@@ -39,9 +38,6 @@ use crate::words::Frame;
 const TURN: Span = Span(40_000);
 /// The same, if it had to when they looked last: it may not have got a core yet, or have one of its own.
 const TURN_AGAIN: Span = Span(5_000);
-/// So often users let it go first when it waits for the heart.
-const WAYS: u32 = 64;
-
 /// The node that a process is, to itself.
 pub(crate) const ME: NodeId = NodeId::at(0);
 
@@ -126,203 +122,6 @@ impl Way {
     /// and is said again in the view in which the member has a later one.
     pub(crate) fn to_say(&self, frame: &Frame<'_>) -> Option<&Direct> {
         (frame.version() <= self.version).then_some(&self.direct)
-    }
-}
-
-/// What is written down of guards: when each was granted and given back, in the step that does so.
-pub(crate) struct Diary {
-    history: History,
-    held: BTreeMap<WishId, (LockId, Fence)>,
-}
-
-impl Diary {
-    pub(crate) const fn new(history: History) -> Self {
-        Self { history, held: BTreeMap::new() }
-    }
-
-    fn granted(&mut self, wish: WishId, lock: LockId, fence: Fence, until: Time) {
-        let (space, name) = named(&lock);
-        self.history.note(Fact::Granted { space, name, fence: written(fence), until });
-        self.held.insert(wish, (lock, fence));
-    }
-
-    fn dropped(&mut self, wish: WishId) {
-        if let Some((lock, fence)) = self.held.remove(&wish) {
-            let (space, name) = named(&lock);
-            self.history.note(Fact::Dropped { space, name, fence: written(fence) });
-        }
-    }
-
-    /// Of a role it is told who leads.
-    fn heard(&mut self, lock: &LockId, after: Option<Fence>, seen: &Seen) {
-        let (role, after) = (lock.name.as_str().to_owned(), after.map(written));
-        self.history.note(Fact::Heard { role, news: seen.written(after) });
-    }
-}
-
-/// The name of a lock, and its namespace if it is not that of locks that name none.
-fn named(lock: &LockId) -> (Option<String>, String) {
-    let space = (lock.space.as_str() != SPACE).then(|| lock.space.as_str().to_owned());
-    (space, lock.name.as_str().to_owned())
-}
-
-pub(crate) const fn written(fence: Fence) -> history::Fence {
-    history::Fence { epoch: fence.epoch, counter: fence.counter }
-}
-
-/// The heart of a process, for all its threads.
-pub(crate) struct Shared {
-    heart: Mutex<Option<Heart>>,
-    /// Does the thread of the transport wait for it?
-    awaited: AtomicBool,
-    /// Had it something to do when users looked last?
-    pressed: Arc<AtomicBool>,
-    /// The way to the thread of the transport, once there is one.
-    remote: OnceLock<Remote<Command>>,
-    /// Until when the process may act; 0 while it may not.
-    pub(crate) until: watch::Sender<Time>,
-    /// How many guards are lost that were not given back yet.
-    losses: Arc<AtomicUsize>,
-    /// The namespace of locks that name none, and what they say of themselves who say nothing.
-    pub(crate) main: Text,
-    pub(crate) nobody: Text,
-    /// Has the thread of the transport been woken, and not looked around yet?
-    woken: AtomicBool,
-    pub(crate) counts: Arc<Counts>,
-    /// How long the own disk takes, once there is one.
-    pub(crate) syncs: OnceLock<Arc<Histogram>>,
-    /// Until there is a heart.
-    tracer: Mutex<Option<Tracer>>,
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Shared")
-    }
-}
-
-impl Shared {
-    pub(crate) fn new(tracer: Option<Tracer>) -> Self {
-        let (heart, awaited, remote) = (Mutex::new(None), AtomicBool::new(false), OnceLock::new());
-        let (until, losses) = (watch::Sender::new(Time::ZERO), Arc::default());
-        let (main, nobody, woken) = (Text::fixed(SPACE), Text::fixed(""), AtomicBool::new(false));
-        let (counts, syncs, tracer) = (Arc::default(), OnceLock::new(), Mutex::new(tracer));
-        Self {
-            heart,
-            awaited,
-            pressed: Arc::default(),
-            remote,
-            until,
-            losses,
-            main,
-            nobody,
-            woken,
-            counts,
-            syncs,
-            tracer,
-        }
-    }
-
-    /// This is the way to the thread of the transport.
-    pub(crate) fn meet(&self, remote: &Remote<Command>) {
-        // There is one transport.
-        let _ = self.remote.set(remote.clone());
-    }
-
-    /// Tells the thread of the transport something, if it is there.
-    pub(crate) fn tell(&self, command: Command) -> bool {
-        self.remote.get().is_some_and(|remote| remote.tell(command).is_ok())
-    }
-
-    /// Wakes the thread of the transport: a timer of a step here is due.
-    pub(crate) fn wake(&self) {
-        if !self.woken.swap(true, Ordering::SeqCst) {
-            self.tell(Command::Wake);
-        }
-    }
-
-    /// The thread of the transport looks around.
-    pub(crate) fn is_awake(&self) {
-        self.woken.store(false, Ordering::SeqCst);
-    }
-
-    /// The heart, if the process has one yet, for the thread of the transport. A mutex goes to whoever runs
-    /// when it is free, and those who take one lock after the other do: they are told that it is awaited.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Heart>> {
-        if let Ok(heart) = self.heart.try_lock() {
-            return heart;
-        }
-        self.awaited.store(true, Ordering::Relaxed);
-        let heart = self.heart.lock();
-        self.awaited.store(false, Ordering::Relaxed);
-        // A step that panicked has ended the process.
-        heart.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The heart, for a user.
-    fn enter(&self) -> MutexGuard<'_, Option<Heart>> {
-        for _ in 0..WAYS {
-            if !self.awaited.load(Ordering::Relaxed) {
-                break;
-            }
-            thread::yield_now();
-        }
-        self.heart.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes a lock that rests here and that nobody else wants.
-    pub(crate) fn take(&self, lock: &LockId, owner: (Option<u64>, &Text)) -> Option<Taken> {
-        self.enter().as_mut()?.take(lock, owner)
-    }
-
-    /// Is any guard of this process lost that was not given back yet?
-    pub(crate) fn has_losses(&self) -> bool {
-        self.losses.load(Ordering::Acquire) > 0
-    }
-
-    /// From now on it has one.
-    pub(crate) fn begin(&self, service: Service, seed: u64, diary: Option<Diary>) {
-        let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (losses, counts) = (Arc::clone(&self.losses), Arc::clone(&self.counts));
-        let signs = (losses, Arc::clone(&self.pressed));
-        *self.lock() = Some(Heart::new(service, seed, signs, (diary, counts, tracer)));
-    }
-
-    /// Gives a guard back, or a wish up.
-    pub(crate) fn release(&self, lock: &LockId, id: WishId) {
-        let (mut calls, mut turn) = (Calls::new(), false);
-        if let Some(heart) = self.enter().as_mut() {
-            if !heart.put_back(lock, id) {
-                heart.release(quorate_transport::now(), lock, id);
-                heart.send_directly(&mut calls);
-            }
-            turn = std::mem::take(&mut heart.turn);
-        }
-        calls.into_iter().for_each(|call| call());
-        if turn {
-            self.let_run();
-        }
-    }
-
-    /// Lets the thread of the transport run, if it has something to do.
-    fn let_run(&self) {
-        let pressed = self.remote.get().is_some_and(Remote::is_busy);
-        self.pressed.store(pressed, Ordering::Relaxed);
-        if pressed {
-            thread::yield_now();
-        }
-    }
-
-    /// A step of a user: what it sends goes out from here.
-    pub(crate) fn step<R>(&self, act: impl FnOnce(&mut Heart, Time, &mut Calls) -> R) -> Option<R> {
-        let mut calls = Calls::new();
-        let result = self.enter().as_mut().map(|heart| {
-            let result = act(heart, quorate_transport::now(), &mut calls);
-            heart.send_directly(&mut calls);
-            result
-        });
-        calls.into_iter().for_each(|call| call());
-        result
     }
 }
 

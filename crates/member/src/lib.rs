@@ -30,6 +30,7 @@ mod replicated;
 mod report;
 mod roles;
 mod runtime;
+mod sending;
 mod spaces;
 mod status;
 mod trace;
@@ -48,7 +49,7 @@ pub use config::{Config, Engine, Seed};
 pub use events::{Kind, Note};
 pub use feed::{Heard, Told};
 pub use figures::Figures;
-pub use groups::{Delivery, Group, GroupError, Joining, Message, Sender, Snapshot, View};
+pub use groups::{Delivery, Group, GroupError, Joining, Message, Snapshot, View};
 pub use lease::Lease;
 pub use locks::{Acquiring, Asking, Back, Guard, LockError, Locks, Lost, Party, SPACE};
 pub use offline::{Anew, Backup, Found, Offline, OfflineError};
@@ -63,6 +64,7 @@ pub use quorate_transport::tls::Credentials;
 pub use quorate_transport::{Name, NotAName, Security, now};
 pub use replicated::{Replicated, State};
 pub use roles::{Asked, Campaign, Leader, Leadership, Observer, Seen};
+pub use sending::Sender;
 pub use spaces::Namespace;
 pub use status::{AuthorityStatus, LinkStatus, MemberStatus, Standing, Status};
 pub use trace::TraceConfig;
@@ -338,6 +340,8 @@ fn timing(timers: &Timers) -> Timing {
         tick: Span(beat.0 / 4),
         silence: beat,
         redial_max: Span(beat.0 / 2),
+        // Every member has something to say to every other one by then.
+        acknowledge: Span(beat.0 / 4),
         ..Timing::default()
     }
 }

@@ -2,13 +2,12 @@
 
 use std::error::Error;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use quorate_service::founding::Standing;
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 const LOCK: &str = "lock";
@@ -27,9 +26,22 @@ struct Record {
 #[derive(Debug)]
 pub(crate) struct Place {
     directory: PathBuf,
-    /// Held for as long as the process lives; it is not inherited.
-    lock: File,
+    lock: Held,
     record: Record,
+}
+
+/// A locked file. The kernel lets go of it when the process dies.
+///
+/// Closing it would not do: a child that another thread is just starting has the file open too, until it
+/// becomes the program that it is to be.
+#[derive(Debug)]
+struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Whatever the kernel says, the file is closed next.
+        let _ = self.0.unlock();
+    }
 }
 
 /// Why a directory cannot be used.
@@ -80,11 +92,11 @@ impl Place {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let lock = options.open(directory.join(LOCK)).map_err(system)?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(PlaceError::InUse(directory.into())),
-            Err(error) => return Err(system(error.into())),
-        }
+        let lock = match lock.try_lock() {
+            Ok(()) => Held(lock),
+            Err(TryLockError::WouldBlock) => return Err(PlaceError::InUse(directory.into())),
+            Err(TryLockError::Error(error)) => return Err(system(error)),
+        };
         let path = directory.join(RECORD);
         let record = match fs::read(&path) {
             Ok(bytes) => {
@@ -156,7 +168,7 @@ impl Place {
     /// # Errors
     /// If the kernel does not say.
     pub(crate) fn lock_file(&self) -> Result<(u64, u64), PlaceError> {
-        let metadata = self.lock.metadata();
+        let metadata = self.lock.0.metadata();
         let metadata =
             metadata.map_err(|error| PlaceError::System(self.directory.join(LOCK), error))?;
         Ok((metadata.dev(), metadata.ino()))
@@ -200,6 +212,8 @@ mod tests {
         let belongs = Some(Standing::Belongs(Instance(7 << 100)));
         place.keep(belongs).unwrap();
         let file = place.lock_file().unwrap();
+        // As a child has it that is just being started.
+        let _inherited = place.lock.0.try_clone().unwrap();
         drop(place);
         let place = Place::take(&directory, "a").unwrap();
         assert_eq!((place.standing(), place.lock_file().unwrap()), (belongs, file));

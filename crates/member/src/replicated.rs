@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::Member;
-use crate::groups::{Delivery, Group, GroupError, Message, Sender};
+use crate::groups::{Delivery, Group, GroupError, Message};
+use crate::sending::Sender;
 
 /// The first byte of a message that is a command.
 const WRITE: u8 = 1;
@@ -192,7 +193,7 @@ impl<S: State> Inner<S> {
         let Some((&kind, rest)) = message.bytes().split_first() else { return };
         let Some((number, command)) = rest.split_first_chunk() else { return };
         let answer = if kind == WRITE { self.state().apply(command) } else { Vec::new() };
-        if message.own
+        if message.is_own()
             && let Some(told) = self.waiting().answers.remove(&u64::from_le_bytes(*number))
         {
             // Whoever asked may have stopped waiting.

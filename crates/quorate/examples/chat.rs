@@ -24,9 +24,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         config.found = false;
     }
     let cluster = Cluster::join(config).await?;
-    let member = cluster.member().ok_or("groups are for members")?;
-    println!("{name} listens on {}", member.address()?);
-    let mut room = member.group("chat").await?;
+    if let Some(member) = cluster.member() {
+        println!("{name} listens on {}", member.address()?);
+    }
+    let mut room = cluster.group("chat").await?;
     let sender = room.sender();
     // Lines are read by a thread of their own: nothing else waits for who types.
     let (lines, mut typed) = tokio::sync::mpsc::channel(16);
@@ -50,7 +51,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             told = room.next() => match told {
                 Ok(Delivery::View(view)) => println!("* here: {}", view.members.join(", ")),
                 Ok(Delivery::Message(message)) => {
-                    println!("{}: {}", message.from, String::from_utf8_lossy(message.bytes()));
+                    println!("{}: {}", message.sender(), String::from_utf8_lossy(message.bytes()));
                 }
                 Ok(Delivery::State(_) | Delivery::Snapshot(_)) => {}
                 Err(GroupError::Left) => return Ok(()),

@@ -10,10 +10,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let data = tempfile::tempdir()?;
     let cluster = Cluster::join(Config::alone("worker", data.path())?).await?;
 
-    let member = cluster.member().ok_or("roles are for members")?;
-    let mut web = member.observe("web")?;
+    let mut web = cluster.observe("web")?;
     let patience = Duration::from_secs(10);
-    let leadership = member.campaign("web").value("10.0.0.1:80").timeout(patience).await?;
+    let leadership = cluster.campaign("web").value("10.0.0.1:80").timeout(patience).await?;
     println!("leads web in term {}, for {:?} at least", leadership.term(), leadership.check()?);
     while web.current().leader().map(|leader| leader.term) != Some(leadership.term()) {
         println!("observed: {}", web.changed().await?);

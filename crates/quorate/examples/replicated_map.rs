@@ -36,7 +36,7 @@ impl State for Counts {
 async fn main() -> Result<(), Box<dyn Error>> {
     let data = tempfile::tempdir()?;
     let cluster = Cluster::join(Config::alone("counter", data.path())?).await?;
-    let member = cluster.member().ok_or("groups are for members")?;
+    let member = cluster.member().ok_or("a state is for members")?;
     // Every other member that joins "words" is given the state, and applies what follows.
     let words = Replicated::join(member, "words", Counts::default()).await?;
     for word in ["to", "be", "or", "not", "to", "be"] {

@@ -52,7 +52,7 @@ async fn consume(cluster: &Cluster, work: &Replicated<Work>) -> Result<u32, Box<
 async fn main() -> Result<(), Box<dyn Error>> {
     let data = tempfile::tempdir()?;
     let cluster = Cluster::join(Config::alone("worker", data.path())?).await?;
-    let member = cluster.member().ok_or("groups are for members")?;
+    let member = cluster.member().ok_or("a state is for members")?;
     let work = Replicated::join(member, "work", Work::default()).await?;
     for piece in ["sweep", "wash", "iron"] {
         work.write(format!("+{piece}").as_bytes()).await?;

@@ -12,11 +12,14 @@ use std::vec::Vec;
 
 use quorate_client::{Client, ConnectError, Place};
 use quorate_member::{
-    Back, Config, LockError, Member, Namespace, Party, SPACE, Standing, StartError, Status,
+    Back, Config, GroupError, LockError, Member, Namespace, Party, SPACE, Standing, StartError,
+    Status,
 };
 use tokio::sync::watch;
 
+use crate::groups::Group;
 use crate::guard::Guard;
+use crate::roles::{Campaign, Observer};
 
 /// How long all members may take to answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -87,6 +90,89 @@ impl Cluster {
     /// never in a circle with others who do. All of them are held, or none.
     pub fn lock_all<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> AskingAll {
         self.session().lock_all(names)
+    }
+
+    /// Stands for a role. Await what is returned, or call [`blocking`](Campaign::blocking).
+    ///
+    /// ```no_run
+    /// # async fn lead(cluster: quorate::Cluster) -> Result<(), Box<dyn std::error::Error>> {
+    /// let leadership = cluster.campaign("web").priority(5).value("10.0.0.1:80").await?;
+    /// println!("leads in term {}, for {:?} at least", leadership.term(), leadership.check()?);
+    /// tokio::select! {
+    ///     why = leadership.lost() => println!("it is lost: {why}"),
+    ///     _ = leadership.asked_to_yield() => leadership.resign(),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn campaign(&self, role: &str) -> Campaign {
+        match &self.way {
+            Way::Member(member) => member.campaign(role).into(),
+            Way::Client(client) => client.campaign(role).into(),
+        }
+    }
+
+    /// Observes who leads in a role. A client asks the next agent when one is gone.
+    ///
+    /// ```no_run
+    /// # async fn observe(cluster: quorate::Cluster) -> Result<(), quorate::LockError> {
+    /// let mut web = cluster.observe("web")?;
+    /// loop {
+    ///     println!("{}", web.changed().await?);
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the name is too long, or this process has not come to a cluster yet. A client finds that out with
+    /// [`changed`](Observer::changed).
+    pub fn observe(&self, role: &str) -> Result<Observer, LockError> {
+        match &self.way {
+            Way::Member(member) => member.observe(role).map(Observer::from),
+            Way::Client(client) => Ok(client.observe(role).into()),
+        }
+    }
+
+    /// Asks whoever leads in a role to give it up; for the member of this name, if one is named and
+    /// somebody stands there, or by way of its agent.
+    ///
+    /// # Errors
+    /// If this process or its agent is no member, or there is none of that name.
+    pub async fn ask_to_yield(&self, role: &str, to: Option<&str>) -> Result<(), LockError> {
+        match &self.way {
+            Way::Member(member) => member.ask_to_yield(role, to),
+            Way::Client(client) => client.ask_to_yield(role, to).await,
+        }
+    }
+
+    /// Joins the group of this name; for a client, its agent does.
+    ///
+    /// A group that keeps a state, which whoever joins is given, is for members: `stateful` of
+    /// [`Member::group`], and [`Replicated`](crate::Replicated). An agent has no state to give.
+    ///
+    /// ```no_run
+    /// # use quorate::{Delivery, Order};
+    /// # async fn chat(cluster: quorate::Cluster) -> Result<(), quorate::GroupError> {
+    /// let mut room = cluster.group("chat").await?;
+    /// room.send(b"hello", Order::Total).await?;
+    /// loop {
+    ///     match room.next().await? {
+    ///         Delivery::View(view) => println!("here: {:?}", view.members),
+    ///         Delivery::Message(it) => println!("{}: {:?}", it.sender(), it.bytes()),
+    ///         _ => {}
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the name is empty or too long, this process is in the group already, or neither it nor an agent
+    /// of it is a member now.
+    pub async fn group(&self, name: &str) -> Result<Group, GroupError> {
+        match &self.way {
+            Way::Member(member) => member.group(name).await.map(Group::from),
+            Way::Client(client) => client.group(name).await.map(Group::from),
+        }
     }
 
     /// A task of this process, which takes one lock after the other: it cannot take one twice, and if it

@@ -1,4 +1,4 @@
-//! Coordination for Rust programs: who holds the lock, who is a member and until when, built on the
+//! Coordination for Rust programs: who holds the lock, who leads, who is a member and until when, built on the
 //! classic distributed algorithms as state machines that a simulator, an exhaustive checker and a network
 //! run with the same code.
 //!
@@ -8,8 +8,9 @@
 //! | what | feature | what for |
 //! |---|---|---|
 //! | `Cluster`, `Guard` | `member`, on by default | locks, as a member of a cluster or by way of an agent |
-//! | `Campaign`, `Leadership`, `Observer` | `member` | lead, and know who leads |
-//! | `Group`, `Replicated` | `member` | one order of messages for all, and a state that all have |
+//! | `Campaign`, `Leadership`, `Observer` | `member` | lead, and know who leads, both ways as well |
+//! | `Group` | `member` | one order of messages for all, both ways as well |
+//! | `Replicated` | `member` | a state that all members have |
 //! | `fence` | `member` | the gate at what a lock guards |
 //! | [`core`] | always | the contract: protocols, contexts, monitors, traces |
 //! | `algorithms` | `algorithms` | the algorithms, one file each |
@@ -42,6 +43,12 @@
 #![doc = include_str!("../examples/connect.rs")]
 //! ```
 //!
+//! # A leader
+#![cfg_attr(feature = "member", doc = "```")]
+#![cfg_attr(not(feature = "member"), doc = "```ignore")]
+#![doc = include_str!("../examples/leader.rs")]
+//! ```
+//!
 //! # An algorithm
 //! Five nodes enter ten times each; a grant costs 2(N-1) = 8 messages. Needs the feature `sim`.
 #![cfg_attr(all(feature = "algorithms", feature = "sim"), doc = "```")]
@@ -56,10 +63,16 @@ extern crate std;
 #[cfg(feature = "member")]
 mod entry;
 #[cfg(feature = "member")]
+mod groups;
+#[cfg(feature = "member")]
 mod guard;
+#[cfg(feature = "member")]
+mod roles;
 
 #[cfg(feature = "member")]
 pub use entry::{Asking, AskingAll, Cluster, Session, Watch};
+#[cfg(feature = "member")]
+pub use groups::{Group, Sender};
 #[cfg(feature = "member")]
 pub use guard::Guard;
 #[cfg(feature = "algorithms")]
@@ -75,13 +88,14 @@ pub use quorate_core as core;
 pub use quorate_fence::{self as fence, Fence};
 #[cfg(feature = "member")]
 pub use quorate_member::{
-    Asked, Back, Campaign, Config, Credentials, Delivery, Engine, Group, GroupError, Leader,
-    Leadership, LockError, Lost, Message, Name, Namespace, Observer, Order, Party, Profile,
-    Replicated, Security, Seed, Seen, Sender, Snapshot, Standing, StartError, State, Status,
-    Timers, View, now,
+    Asked, Back, Config, Credentials, Delivery, Engine, GroupError, Leader, LockError, Lost,
+    Message, Name, Namespace, Order, Party, Profile, Replicated, Security, Seed, Seen, Snapshot,
+    Standing, StartError, State, Status, Timers, View, now,
 };
 #[cfg(feature = "sim")]
 pub use quorate_sim as sim;
+#[cfg(feature = "member")]
+pub use roles::{Campaign, Leadership, Observer};
 
 /// The examples of the README are tested as they stand there.
 #[cfg(all(doctest, feature = "algorithms", feature = "sim"))]

@@ -42,9 +42,10 @@ mod state;
 mod stream;
 mod words;
 
+pub use group::LINGER;
 pub use space::Groups;
 pub use words::{
-    Acks, Body, Command, Entry, Event, Fellow, Frame, KINDS, Limits, Order, Outlet, Payload,
+    Acks, Body, Command, Entry, Event, Fellow, Frame, KINDS, Limits, Order, Outlet, Pack, Payload,
     Placed, Possession, Refused, Unit, ViewId,
 };
 

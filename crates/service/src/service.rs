@@ -459,3 +459,6 @@ impl Protocol for Service {
 }
 
 impl Timed for Service {}
+
+#[cfg(test)]
+pub(crate) mod tests;

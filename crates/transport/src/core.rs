@@ -79,7 +79,9 @@ pub(crate) struct Core {
     /// Is the listener to be asked again, now or later?
     unaccepted: bool,
     accept_at: Option<Time>,
-    /// No deadline is before this.
+    /// No deadline is before this: whenever the thread runs after it, it does what is due. And it runs at
+    /// the latest at that time, whatever else happens.
+    due: Time,
     wake: Time,
     reload_at: Time,
     scratch: Vec<u8>,
@@ -138,6 +140,7 @@ impl Core {
             unread: Vec::new(),
             unaccepted: false,
             accept_at: None,
+            due: now,
             wake: now,
             scratch: vec![0; SCRATCH],
             complaints: accept::Complaints::default(),
@@ -385,7 +388,7 @@ impl Core {
         connection.deadline = self.now + CLOSING;
         connection.inbox = Vec::new();
         if matches!(why, Down::Here(_) | Down::Replaced) {
-            self.wake = self.wake.min(self.now + CLOSING);
+            self.wake_by(self.now + CLOSING);
         } else {
             self.discard(token);
         }

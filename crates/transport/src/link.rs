@@ -151,6 +151,12 @@ impl Link {
         self.queue().push(lane, bytes, &self.limits).map(|_| count(&self.stats.frames_out))
     }
 
+    /// Is there a connection in this session?
+    pub(crate) fn is_up(&self, session: u128) -> bool {
+        let queue = self.queue();
+        queue.session == Some(session) && queue.channel.is_some()
+    }
+
     /// Appends a frame to a session. What is returned has to be [`hurry`](Self::hurry)ed.
     pub(crate) fn put(&self, session: u128, lane: Lane, bytes: &[u8]) -> Result<Put, SendError> {
         let mut queue = self.queue();
@@ -297,11 +303,13 @@ impl Link {
         Ok(())
     }
 
-    /// So much of the peer's streams has come. How many bytes has it not been told of?
-    pub(crate) fn received(&self, to: [u64; 2]) -> u64 {
+    /// So much of the peer's streams has come. How many bytes has it not been told of, and are these all
+    /// new?
+    pub(crate) fn received(&self, to: [u64; 2]) -> (u64, bool) {
         let mut queue = self.queue();
+        let new = queue.received == queue.told;
         queue.received = to;
-        to.iter().zip(queue.told).map(|(received, told)| received - told).sum()
+        (to.iter().zip(queue.told).map(|(received, told)| received - told).sum(), new)
     }
 
     /// The peer is to be told what has come. False if it knows.

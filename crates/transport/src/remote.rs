@@ -57,6 +57,12 @@ impl Direct {
         self.peer
     }
 
+    /// Is there a connection now? If there is none, what is sent waits for the next one.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.link.is_up(self.session)
+    }
+
     /// Sends a frame.
     ///
     /// # Errors

@@ -223,7 +223,7 @@ impl Stage {
             }
             (Deed::Restart, "gone") => {
                 let (name, address) = (member.name.clone(), member.address.clone());
-                let again = plan.start(name, address, member.home.clone());
+                let again = plan.start(name, (address, member.http.clone()), member.home.clone());
                 *member = again.map_err(|error| error.sentence)?;
                 self.fact("restart", json!({ "whom": member.name, "pid": member.child.id() }));
             }

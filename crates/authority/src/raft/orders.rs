@@ -101,6 +101,14 @@ impl Orders {
         mem::replace(&mut self.mine, later).into_values().map(|mine| mine.ticket).collect()
     }
 
+    /// The tick at which something happens to one of them by itself: it is proposed, or given up.
+    pub(super) fn due(&self, now: u64) -> Option<u64> {
+        if !self.collected.is_empty() {
+            return Some(now + 1);
+        }
+        self.mine.values().map(|mine| mine.deadline).min()
+    }
+
     /// Those that waited for too long.
     pub(super) fn expired(&mut self, now: u64) -> Vec<u64> {
         let mut tickets = Vec::new();

@@ -78,6 +78,15 @@ impl Reads {
         self.waiting.extract_if(.., ready).map(|reading| reading.ticket).collect()
     }
 
+    /// The tick at which one of them is asked again, or given up.
+    pub(super) fn due(&self) -> Option<u64> {
+        let due = |reading: &Reading| match reading.stage {
+            Stage::Asked { again, .. } => again.min(reading.deadline),
+            Stage::New | Stage::Known { .. } => reading.deadline,
+        };
+        self.waiting.iter().map(due).min()
+    }
+
     /// Those that waited for too long.
     pub(super) fn expired(&mut self, now: u64) -> Vec<u64> {
         let expired = self.waiting.extract_if(.., |reading| reading.deadline <= now);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
 use quorate_service::{Answer, Committed, Order, Register};
@@ -48,6 +49,7 @@ enum Command {
     Standing(oneshot::Sender<Standing>),
     Trusts(u64, Standing, oneshot::Sender<bool>),
     Dead(u64),
+    Lives(u64),
     Unreachable(u64),
     Stop,
 }
@@ -60,12 +62,15 @@ pub struct Raft {
     committed: watch::Receiver<Committed>,
     status: watch::Receiver<Status>,
     syncs: Arc<Histogram>,
-    thread: JoinHandle<()>,
+    /// Who is told is woken by this: a channel that is waited at wakes its thread while it is locked.
+    sleeper: Thread,
+    /// Until somebody waits for its end.
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Raft {
-    /// Starts the voter on this disk. What it has to say goes to `send`, which is called on its thread
-    /// and must not block: a word that cannot be sent at once may be dropped.
+    /// Starts the voter on this disk. What it has to say goes to `send`, several words to their voters at
+    /// once; it is called on its thread and must not block: words that cannot be sent at once may be dropped.
     ///
     /// # Errors
     /// If the disk cannot be read, or there is no thread to be had.
@@ -73,7 +78,7 @@ impl Raft {
         disk: Redb,
         options: Options,
         tick: Duration,
-        send: impl FnMut(u64, Vec<u8>) + Send + 'static,
+        send: impl FnMut(Vec<(u64, Vec<u8>)>) + Send + 'static,
     ) -> Result<Self, Stopped> {
         let (commands, inbox) = sync_channel(WAITING);
         let (begun, begins) = sync_channel(1);
@@ -90,8 +95,8 @@ impl Raft {
             let (tell, status) = watch::channel(Status { members, ..Status::default() });
             let _ = begun.send(Ok((voter.id(), committed, status)));
             let said = tell.clone();
-            let host =
-                Host { voter, inbox, publish, tell, send, waiting: BTreeMap::new(), last: 0 };
+            let waiting = BTreeMap::new();
+            let host = Host { voter, inbox, publish, tell, send, waiting, last: 0 };
             let why = match catch_unwind(AssertUnwindSafe(|| host.live(tick))) {
                 Ok(Ok(())) => "it was asked to".to_owned(),
                 Ok(Err(stopped)) => stopped.to_string(),
@@ -103,7 +108,9 @@ impl Raft {
         let thread = thread.map_err(|error: io::Error| Stopped::Corrupt(error.to_string()))?;
         let begun = begins.recv().unwrap_or_else(|_| Err(Stopped::Corrupt(PANICKED.to_owned())));
         let (id, committed, status) = begun?;
-        Ok(Self { id, commands, committed, status, syncs, thread })
+        let sleeper = thread.thread().clone();
+        let thread = Mutex::new(Some(thread));
+        Ok(Self { id, commands, committed, status, syncs, sleeper, thread })
     }
 
     /// Its id.
@@ -114,9 +121,17 @@ impl Raft {
 
     /// Bytes have come from this voter. What is not a word is ignored.
     pub fn receive(&self, from: u64, bytes: &[u8]) {
-        if let Some(word) = Word::decode(bytes) {
-            self.tell(Command::Word { from, word });
+        let Some(word) = Word::decode(bytes) else { return };
+        let waits = word.can_wait();
+        let told = self.commands.try_send(Command::Word { from, word });
+        if !waits && told.is_ok() {
+            self.sleeper.unpark();
         }
+    }
+
+    /// There is a connection to this voter: it is not dead, or no longer.
+    pub fn lives(&self, peer: u64) {
+        self.tell(Command::Lives(peer));
     }
 
     /// There is evidence that this voter is dead.
@@ -169,15 +184,24 @@ impl Raft {
     }
 
     /// Ends the voter, and returns when its disk is closed.
-    pub fn stop(self) {
+    pub fn stop(&self) {
         // If it is not there to be told, it has ended.
         let _ = self.commands.send(Command::Stop);
-        let _ = self.thread.join();
+        self.sleeper.unpark();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = thread.map(JoinHandle::join);
     }
 
     /// What does not fit is lost: raft and the senders of orders are made for it.
     fn tell(&self, command: Command) {
         let _ = self.commands.try_send(command);
+        self.sleeper.unpark();
+    }
+}
+
+impl Drop for Raft {
+    fn drop(&mut self) {
+        self.tell(Command::Stop);
     }
 }
 
@@ -226,32 +250,56 @@ fn now() -> Duration {
     Duration::new(seconds.unwrap_or(0), nanos.unwrap_or(0))
 }
 
-impl<S: FnMut(u64, Vec<u8>)> Host<S> {
+impl<S: FnMut(Vec<(u64, Vec<u8>)>)> Host<S> {
     fn live(mut self, tick: Duration) -> Result<(), Stopped> {
         let mut next = now() + tick;
         self.turn()?;
         loop {
-            match self.inbox.recv_timeout(next.saturating_sub(now())) {
-                Ok(first) => {
-                    let mut commands = vec![first];
-                    commands.extend(self.inbox.try_iter().take(TURN - 1));
-                    for command in commands {
-                        if matches!(command, Command::Stop) {
-                            return Ok(());
-                        }
-                        self.heed(command);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            }
+            let idle = self.voter.idle();
+            let until = next + tick * idle;
+            let Some(commands) = self.wait(until) else { return Ok(()) };
             let time = now();
-            if next <= time {
+            for _ in 0..idle {
+                if time < next {
+                    break;
+                }
+                self.voter.doze();
+                next += tick;
+            }
+            for command in commands {
+                if matches!(command, Command::Stop) {
+                    return Ok(());
+                }
+                self.heed(command);
+            }
+            // Ticks that were slept through are not made up for: nobody was silent meanwhile, and what
+            // a leader said may still have to be read.
+            if idle > 0 && time > until + tick && !self.voter.leads() {
+                next = time + tick;
+            } else if next <= time {
                 self.voter.tick();
-                // Ticks that were slept through are not made up for: nobody was silent meanwhile.
                 next = (next + tick).max(time);
             }
             self.turn()?;
+        }
+    }
+
+    /// What it is told, or nothing if that takes too long. None if nobody is left to tell it anything.
+    fn wait(&self, until: Duration) -> Option<Vec<Command>> {
+        loop {
+            match self.inbox.try_recv() {
+                Ok(first) => {
+                    let more = self.inbox.try_iter().take(TURN - 1);
+                    return Some(iter::once(first).chain(more).collect());
+                }
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {}
+            }
+            let left = until.saturating_sub(now());
+            if left.is_zero() {
+                return Some(Vec::new());
+            }
+            thread::park_timeout(left);
         }
     }
 
@@ -274,9 +322,14 @@ impl<S: FnMut(u64, Vec<u8>)> Host<S> {
                 let _ = answer.send(self.voter.standing());
             }
             Command::Trusts(peer, standing, answer) => {
-                let _ = answer.send(self.voter.trusts(peer, standing));
+                let trusted = self.voter.trusts(peer, standing);
+                if trusted {
+                    self.voter.lives(peer);
+                }
+                let _ = answer.send(trusted);
             }
             Command::Dead(peer) => self.voter.dead(peer),
+            Command::Lives(peer) => self.voter.lives(peer),
             Command::Unreachable(peer) => self.voter.unreachable(peer),
             Command::Stop => {}
         }
@@ -291,7 +344,9 @@ impl<S: FnMut(u64, Vec<u8>)> Host<S> {
     fn turn(&mut self) -> Result<(), Stopped> {
         let Self { voter, publish, send, waiting, .. } = self;
         let done = voter.turn(&mut |out| match out {
-            Out::Send { to, word } => send(to, word.encode()),
+            Out::Send(words) => {
+                send(words.into_iter().map(|(to, word)| (to, word.encode())).collect());
+            }
             Out::Committed(committed) => {
                 publish.send_replace(committed);
             }

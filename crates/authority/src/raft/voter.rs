@@ -11,7 +11,7 @@ mod guard;
 mod ready;
 mod succession;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -58,13 +58,8 @@ impl Default for Options {
 /// Something that is to be done, or that has come to be.
 #[derive(Clone, Debug)]
 pub enum Out {
-    /// Send this word to that voter. It may get lost.
-    Send {
-        /// To whom.
-        to: u64,
-        /// What.
-        word: Word,
-    },
+    /// Send these words, each to its voter. They may get lost.
+    Send(Vec<(u64, Word)>),
     /// The register that is committed now. Later ones follow earlier ones.
     Committed(Committed),
     /// An order was done; the register before this has it.
@@ -135,8 +130,6 @@ pub struct Voter<D> {
     /// What was applied is not written yet; and if who takes part has changed, it must be durable.
     unwritten: bool,
     members_changed: bool,
-    /// Whom it has sent something since the last tick.
-    spoken: BTreeSet<u64>,
     /// Whom a snapshot was sent to, and when.
     snapshots: BTreeMap<u64, u64>,
     stopped: Option<Stopped>,
@@ -185,7 +178,6 @@ impl<D: Disk> Voter<D> {
             draws: 0,
             unwritten: false,
             members_changed: false,
-            spoken: BTreeSet::new(),
             snapshots: BTreeMap::new(),
             stopped: None,
         };
@@ -234,8 +226,13 @@ impl<D: Disk> Voter<D> {
 
     /// A tick has passed.
     pub fn tick(&mut self) {
-        self.now += 1;
         self.ticked = true;
+        self.doze();
+    }
+
+    /// A tick has passed before anything else that is told now: one of those that are [`idle`](Self::idle).
+    pub fn doze(&mut self) {
+        self.now += 1;
         self.node.tick();
         if self.node.raft.election_elapsed == 0 {
             self.draws += 1;
@@ -254,11 +251,32 @@ impl<D: Disk> Voter<D> {
         self.succeed();
     }
 
+    /// How many of the next ticks do nothing but pass, if nothing else happens: who has nothing to do
+    /// need not be woken for them.
+    #[must_use]
+    pub fn idle(&self) -> u32 {
+        if self.succession.is_open() || !self.snapshots.is_empty() {
+            return 0;
+        }
+        let raft = &self.node.raft;
+        let left = if self.leads() {
+            let beat = raft.heartbeat_timeout().saturating_sub(raft.heartbeat_elapsed());
+            beat.min(raft.election_timeout().saturating_sub(raft.election_elapsed))
+        } else {
+            raft.randomized_election_timeout().saturating_sub(raft.election_elapsed)
+        };
+        let due = [self.orders.due(self.now), self.reads.due()];
+        let left = due
+            .iter()
+            .flatten()
+            .fold(left as u64, |left, due| left.min(due.saturating_sub(self.now)));
+        u32::try_from(left).unwrap_or(u32::MAX).saturating_sub(1)
+    }
+
     /// A word has come from this voter. What is not from it, not for this one or not sound is ignored.
     pub fn receive(&mut self, from: u64, word: Word) {
-        self.succession.lives(from);
+        self.lives(from);
         match word {
-            Word::Alive => {}
             Word::Orders(orders) => {
                 let known = self.applied().members.contains(from);
                 if self.leads() && known && orders.iter().all(|(id, _)| id.voter == from) {
@@ -325,9 +343,6 @@ impl<D: Disk> Voter<D> {
         for ticket in orders.into_iter().chain(reads) {
             out(Out::Unknown { ticket });
         }
-        if self.ticked {
-            self.greet(out);
-        }
         self.ticked = false;
         self.save()
     }
@@ -339,7 +354,7 @@ impl<D: Disk> Voter<D> {
             let Some(to) = self.leader() else { return };
             let orders = self.orders.unsent();
             if !orders.is_empty() {
-                self.say(to, Word::Orders(orders), out);
+                out(Out::Send(vec![(to, Word::Orders(orders))]));
             }
             return;
         }
@@ -364,27 +379,17 @@ impl<D: Disk> Voter<D> {
     }
 
     fn send(&mut self, messages: Vec<eraftpb::Message>, out: &mut dyn FnMut(Out)) {
+        let mut words = Vec::new();
         for mut message in messages {
             if let Some(message) = Message::of(&mut message) {
                 if message.kind == Kind::Snapshot {
                     self.snapshots.insert(message.to, self.now);
                 }
-                self.say(message.to, Word::Raft(message), out);
+                words.push((message.to, Word::Raft(message)));
             }
         }
-    }
-
-    fn say(&mut self, to: u64, word: Word, out: &mut dyn FnMut(Out)) {
-        self.spoken.insert(to);
-        out(Out::Send { to, word });
-    }
-
-    /// Every voter hears something of every other one in every tick.
-    fn greet(&mut self, out: &mut dyn FnMut(Out)) {
-        let spoken = std::mem::take(&mut self.spoken);
-        let others = self.applied().members.voters.iter().copied();
-        for to in others.filter(|voter| *voter != self.id && !spoken.contains(voter)) {
-            out(Out::Send { to, word: Word::Alive });
+        if !words.is_empty() {
+            out(Out::Send(words));
         }
     }
 

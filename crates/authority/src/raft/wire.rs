@@ -22,8 +22,6 @@ pub enum Word {
     Raft(Message),
     /// Orders, to be put into the sequence by who leads. They are passed on once, and never again.
     Orders(Vec<(OrderId, Order)>),
-    /// Nothing but that the session is there: a dead one would show only when a vote is lost on it.
-    Alive,
 }
 
 impl Word {
@@ -41,6 +39,13 @@ impl Word {
             return None;
         }
         decode(rest)
+    }
+
+    /// Can it wait until the voter runs for another reason, as a leader does with every heartbeat? That one
+    /// was heard is looked at once in an election timeout, unless it answers a read.
+    pub(super) fn can_wait(&self) -> bool {
+        let Self::Raft(message) = self else { return false };
+        message.kind == Kind::HeartbeatResponse && message.context.is_empty()
     }
 }
 

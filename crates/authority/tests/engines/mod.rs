@@ -30,10 +30,12 @@ impl Rafts {
             // A machine that is busy must not cost an election: its outcome would be unknown.
             let options = Options { seed: *id, election: 40, patience: 2000, ..Options::default() };
             let (from, others) = (*id, Arc::clone(&peers));
-            let send = move |to, bytes: Vec<u8>| {
-                let peer = others.lock().expect("no panic").get(&to).cloned();
-                if let Some(peer) = peer {
-                    peer.receive(from, &bytes);
+            let send = move |words: Vec<(u64, Vec<u8>)>| {
+                for (to, bytes) in words {
+                    let peer = others.lock().expect("no panic").get(&to).cloned();
+                    if let Some(peer) = peer {
+                        peer.receive(from, &bytes);
+                    }
                 }
             };
             let raft = Raft::start(disk, options, Duration::from_millis(10), send);

@@ -1,6 +1,8 @@
 //! The consensus under faults: virtual time, a network and disks that follow from a seed. `SEED=7` or
 //! `SEED=20000..90000` runs others than the usual ones.
 
+#[path = "../admission/mod.rs"]
+mod admission;
 mod dice;
 mod judge;
 mod platter;
@@ -87,6 +89,7 @@ fn every_seed_keeps_one_history() {
             tally.answered,
             tally.read,
             tally.unknown,
+            tally.idle,
         ];
         assert!(happened.iter().all(|often| *often > count / 4), "too little happened: {tally:?}");
     }

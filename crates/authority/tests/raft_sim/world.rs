@@ -10,8 +10,9 @@ use std::rc::Rc;
 use quorate_authority::raft::{Options, Out, Stored, Voter, Word};
 use quorate_authority::{Answer, Order, Register};
 use quorate_core::{Life, Span};
-use quorate_service::{Epoch, Nonce, Process, ProposalId, Renewed, Settings};
+use quorate_service::{Epoch, ProposalId, Renewed, Settings};
 
+use crate::admission::admit;
 use crate::dice::Dice;
 use crate::judge::{Judge, Seen};
 use crate::platter::{Flaw, Platter, SimDisk};
@@ -61,6 +62,8 @@ pub(crate) struct Tally {
     pub(crate) answered: u64,
     pub(crate) read: u64,
     pub(crate) unknown: u64,
+    pub(crate) idle: u64,
+    pub(crate) outs: u64,
     pub(crate) hash: u64,
 }
 
@@ -76,6 +79,8 @@ impl Tally {
         self.answered += other.answered;
         self.read += other.read;
         self.unknown += other.unknown;
+        self.idle += other.idle;
+        self.outs += other.outs;
         self.hash ^= other.hash;
     }
 }
@@ -112,19 +117,6 @@ fn founding() -> Register {
     let (after, id) = (Epoch(100), ProposalId(1));
     register.apply(&Order::Decide { after, id, next: vec![Life(100)], gone: Vec::new() });
     register
-}
-
-fn admit(nonce: u128) -> Order {
-    let process = Process {
-        nonce: Nonce(nonce),
-        boot: 1,
-        pid_namespace: 1,
-        pid: 1,
-        started: 1,
-        lock_file: (1, 1),
-        address: String::new(),
-    };
-    Order::Admit { name: "m".to_owned(), process }
 }
 
 fn seen(register: &Register) -> Seen {
@@ -259,10 +251,19 @@ impl World {
         match event {
             Event::Tick { node, life } => {
                 let Some(voter) = self.voter(node, life) else { return Ok(()) };
+                let idle = voter.idle() > 0;
                 voter.tick();
                 let after = TICK - 1 + self.dice.below(3);
                 self.schedule(after, Event::Tick { node, life });
-                self.turn(node)
+                let before = self.tally.outs;
+                self.turn(node)?;
+                self.tally.idle += u64::from(idle);
+                if idle && self.tally.outs > before {
+                    return Err(format!(
+                        "{node} did something in a tick that it would have slept through"
+                    ));
+                }
+                Ok(())
             }
             Event::Word { from, to, life, word } => {
                 let life = if self.fifo { life } else { self.nodes[&to].life };
@@ -326,10 +327,10 @@ impl World {
     }
 
     fn out(&mut self, id: u64, out: Out) -> Result<(), String> {
+        self.tally.outs += 1;
         match out {
-            Out::Send { word: Word::Alive, .. } => Ok(()),
-            Out::Send { to, word } => {
-                self.send(id, to, word);
+            Out::Send(words) => {
+                words.into_iter().for_each(|(to, word)| self.send(id, to, word));
                 Ok(())
             }
             Out::Committed(_) => Ok(()),

@@ -2,42 +2,32 @@
 
 #![allow(dead_code, reason = "every test takes what it needs")]
 
+#[path = "../processes/mod.rs"]
+mod processes;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+use processes::quorate_with;
+pub(crate) use processes::{Running, signal, text};
 
 /// Longer than anything here takes on a machine that is busy with other things.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn quorate(words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
-    command.args(words).env_remove("QUORATE_AGENT").stdin(Stdio::null());
-    command.output().expect("it runs")
+    quorate_with(words).output().expect("it runs")
 }
 
-pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A process of the test's own, ended with it.
-pub(crate) struct Running(pub(crate) Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-pub(crate) fn signal(pid: u32, name: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
-    assert!(sent.expect("kill runs").success());
+/// Where clients in this process run.
+pub(crate) fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
 }
 
 /// `quorate dev`, ready.
@@ -73,6 +63,13 @@ impl Dev {
     pub(crate) fn pid(&self, place: usize) -> u32 {
         let pid = self.ready["members"][place]["pid"].as_u64();
         pid.and_then(|pid| pid.try_into().ok()).expect("a number")
+    }
+
+    /// Its seeds, as a member that joins is told them.
+    pub(crate) fn seeds(&self) -> Vec<String> {
+        let members = self.ready["members"].as_array().expect("a list").iter();
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        members.map(|it| format!("{}={}", text(&it["name"]), text(&it["address"]))).collect()
     }
 
     /// What `quorate locks --json` says, at the first member.

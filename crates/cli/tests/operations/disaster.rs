@@ -45,7 +45,7 @@ fn a_backup_is_restored_on_an_empty_disk() {
     let backup = quorate(&format!("backup {} --connect {}", file.display(), site.socket("b")));
     assert!(backup.status.success(), "{}", text(&backup.stderr));
     for agent in &agents {
-        signal(agent.0.id().into(), "KILL");
+        signal(agent.0.id(), "KILL");
     }
     drop(agents);
     let restore = |data: &str| {

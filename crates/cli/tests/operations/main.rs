@@ -96,7 +96,7 @@ fn why_somebody_was_excluded_is_known_after_a_restart_of_all() {
     let said = why(&dev.socket(0));
     assert!(said.contains("c (life") && said.contains("is dead"), "{said}");
     let line = said.lines().find(|line| line.contains("c (life")).expect("it is there").to_owned();
-    signal(dev.process.0.id().into(), "TERM");
+    signal(dev.process.0.id(), "TERM");
     assert!(dev.process.0.wait().expect("it ends").success());
     drop(dev);
     let dev = Dev::start(root.path(), "");
@@ -171,7 +171,7 @@ fn what_members_write_down_is_judged_and_drawn() {
         assert!(client.wait().expect("it ends").success());
     }
     for mut agent in agents {
-        signal(agent.0.id().into(), "TERM");
+        signal(agent.0.id(), "TERM");
         assert!(agent.0.wait().expect("it ends").success());
     }
     let files = format!("{dir}/a.trace {dir}/b.trace {dir}/c.trace");

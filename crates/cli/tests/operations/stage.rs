@@ -1,38 +1,27 @@
 //! Real processes on loopback, and what is asked of them.
 
+#[path = "../processes/mod.rs"]
+mod processes;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use processes::quorate_with;
+pub(crate) use processes::{Running, signal, text};
 
 /// Longer than anything here takes on a machine that is busy with other things.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A command of `quorate`, to its end.
 pub(crate) fn quorate(line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
-    command.args(line.split_whitespace()).env_remove("QUORATE_AGENT").stdin(Stdio::null());
-    command.output().expect("it runs")
-}
-
-pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A process of the test's own, ended with it.
-pub(crate) struct Running(pub(crate) Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    quorate_with(line.split_whitespace()).output().expect("it runs")
 }
 
 pub(crate) fn start(line: &str) -> Running {
@@ -40,11 +29,6 @@ pub(crate) fn start(line: &str) -> Running {
     command.args(line.split_whitespace()).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     Running(command.spawn().expect("it runs"))
-}
-
-pub(crate) fn signal(pid: u64, name: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
-    assert!(sent.expect("kill runs").success());
 }
 
 /// Looks again and again until there is something to see.

@@ -28,7 +28,7 @@ impl crate::Figures for Figures {
         let count = |count: u64| Figure::from(count);
         let time = |span: Option<Span>| Figure::from(span.map(Span::in_units));
         let mut named: Named = match self.course.part {
-            Part::Seats => vec![
+            Part::Seats | Part::Register => vec![
                 ("views", count(views.len() as u64)),
                 ("members_at_the_end", count(last)),
                 ("lives", count(lives.len() as u64)),
@@ -36,25 +36,20 @@ impl crate::Figures for Figures {
                 ("left", count(*leaves)),
                 ("barred", count(*bars)),
                 ("doomed", count(*dooms)),
-                ("from_crash_to_view", spans(&self.course.replaced)),
-                ("stopped_for_a_view", spans(&self.course.stops)),
-                ("nobody_presided", spans(&self.course.headless)),
-                ("view_history", Figure::Word(self.course.history())),
             ],
             Part::Seeds => vec![
                 ("founded_at", time(self.course.founded.map(|at| at.since(Time::ZERO)))),
                 ("belong_at_the_end", count(self.course.belonging.len() as u64)),
             ],
-            Part::Register => vec![
-                ("views", count(views.len() as u64)),
-                ("members_at_the_end", count(last)),
-                ("lives", count(lives.len() as u64)),
-                ("renewals", count(*renewals)),
-                ("left", count(*leaves)),
-                ("barred", count(*bars)),
-                ("doomed", count(*dooms)),
-            ],
         };
+        if self.course.part == Part::Seats {
+            named.extend([
+                ("from_crash_to_view", spans(&self.course.replaced)),
+                ("stopped_for_a_view", spans(&self.course.stops)),
+                ("nobody_presided", spans(&self.course.headless)),
+                ("view_history", Figure::Word(self.course.history())),
+            ]);
+        }
         if self.course.part != Part::Register {
             named.push(("messages", self.messages.into()));
             named.push(("by_kind", by_kind(&self.by_kind)));

@@ -3,8 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use quorate_member::{Config, Engine, Member, Seed, Standing, Status, Timers, VERSIONS};
-use quorate_transport::Security;
+use quorate_member::{Config, Member, Seed, Standing, Status, Timers};
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a machine that is busy with other things.
@@ -34,21 +33,14 @@ impl Plan {
 
     pub(crate) fn config(&self, name: &str) -> Config {
         let seed = self.seeds.iter().find(|seed| seed.name.as_str() == name);
+        let alone = Config::alone(name, self.directory(name)).expect("a name");
         Config {
-            name: name.parse().expect("a name"),
             cluster: "test".parse().expect("a name"),
-            listen: seed.map_or("127.0.0.1:0".into(), |seed| seed.address.clone()),
-            advertise: None,
+            listen: seed.map_or(alone.listen, |seed| seed.address.clone()),
             seeds: self.seeds.clone(),
-            data: self.directory(name),
             timers: Timers::of(Duration::from_millis(900)).expect("a lease"),
             found: self.seeds[0].name.as_str() == name,
-            trust_refusal: false,
-            versions: VERSIONS,
-            security: Security::Plain { anywhere: false },
-            engine: Engine::Embedded,
-            history: None,
-            trace: None,
+            ..alone
         }
     }
 

@@ -8,15 +8,13 @@ use quorate_core::{Life, NodeId, NodeSet, Span, Time};
 
 use super::state::{Awaiting, Giving};
 use super::stream::{Outbox, Stream};
-use super::words::{
-    Body, Event, Fellow, Frame, Limits, Order, Outlet, Possession, Refused, ViewId,
-};
+use super::words::{Body, Event, Fellow, Frame, Limits, Outlet, Pack, Possession, Refused, ViewId};
 use crate::lease::since;
 use crate::locks::Text;
 use crate::register::Epoch;
 
 /// A message goes out at once if none did for so long; else it waits for others.
-const LINGER: Span = Span(20_000);
+pub const LINGER: Span = Span(20_000);
 
 /// What a step of a group sees of the world.
 pub(super) struct Port<'a> {
@@ -137,29 +135,29 @@ impl Group {
 
     // Users
 
-    /// A message to all.
-    pub(super) fn send(
-        &mut self,
-        port: &mut Port<'_>,
-        order: Order,
-        bytes: &[u8],
-    ) -> Result<(), Refused> {
+    /// Messages to all.
+    pub(super) fn send(&mut self, port: &mut Port<'_>, pack: Pack) -> Result<(), Refused> {
         if !self.stays {
             return Err(Refused::NotIn);
         }
-        if bytes.len() > port.limits.message {
+        if !pack.is_sound(port.limits) {
             return Err(Refused::TooLong);
         }
-        let under_way = self.stream.as_ref().map_or(0, Stream::under_way) + self.outbox.cost();
-        if under_way > 0 && under_way + bytes.len() > port.limits.window {
+        let under_way = self.under_way();
+        if under_way > 0 && under_way + pack.cost() > port.limits.window {
             self.refused = true;
             return Err(Refused::Full);
         }
-        self.outbox.push(port.limits, order, bytes);
+        self.outbox.push(port.limits, pack);
         if since(self.sent, port.now) >= LINGER || self.outbox.is_full(port.limits) {
             self.flush(port);
         }
         Ok(())
+    }
+
+    /// What is sent and not taken by all, and what waits to be sent.
+    pub(super) fn under_way(&self) -> usize {
+        self.stream.as_ref().map_or(0, Stream::under_way) + self.outbox.cost()
     }
 
     /// The user has taken units of a sender, up to this one.
@@ -171,8 +169,7 @@ impl Group {
     }
 
     fn tell_room(&mut self, port: &mut Port<'_>) {
-        let under_way = self.stream.as_ref().map_or(0, Stream::under_way) + self.outbox.cost();
-        if self.refused && under_way <= port.limits.window / 2 {
+        if self.refused && self.under_way() <= port.limits.window / 2 {
             self.refused = false;
             port.out.tell(Event::Room(self.name.clone()));
         }

@@ -86,6 +86,13 @@ impl Groups {
         self.groups.get(group)?.view()
     }
 
+    /// How much this process may send to a group before the others have taken something of it.
+    #[must_use]
+    pub fn room(&self, group: &Text) -> usize {
+        let under_way = self.groups.get(group).map_or(usize::MAX, Group::under_way);
+        self.limits.window.saturating_sub(under_way)
+    }
+
     /// The groups that this process is in or wants to be in.
     pub fn names(&self) -> impl Iterator<Item = &Text> {
         self.groups.keys()
@@ -126,9 +133,8 @@ impl Groups {
         match command {
             Command::Join { group, stateful } => self.join(now, &group, stateful, out),
             Command::Leave(group) => self.leave(now, &group, out),
-            Command::Send { group, order, bytes } => {
-                let sent =
-                    self.on(now, &group, out, |group, port| group.send(port, order, &bytes.0));
+            Command::Send { group, pack } => {
+                let sent = self.on(now, &group, out, |group, port| group.send(port, pack));
                 sent.unwrap_or(Err(Refused::NotIn))
             }
             Command::Take { group, view, rank, number } => {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use quorate_core::Life;
 
-use super::words::{Acks, Limits, Order, Payload, Placed, Unit, ViewId, cost};
+use super::words::{Acks, Limits, Order, Pack, Payload, Placed, Unit, ViewId};
 
 /// What a member has of one view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -459,14 +459,6 @@ pub(super) struct Outbox {
     cost: usize,
 }
 
-/// What will be a unit.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Pack {
-    pub(super) order: Order,
-    pub(super) ends: Vec<u32>,
-    pub(super) bytes: Vec<u8>,
-}
-
 impl Outbox {
     pub(super) fn is_empty(&self) -> bool {
         self.packs.is_empty()
@@ -477,37 +469,31 @@ impl Outbox {
         self.cost
     }
 
-    pub(super) fn push(&mut self, limits: &Limits, order: Order, bytes: &[u8]) {
-        let fits = |pack: &&mut Pack| {
-            let small = pack.bytes.len() + bytes.len() <= limits.unit;
-            pack.order == order && small && pack.ends.len() < limits.packed
+    pub(super) fn push(&mut self, limits: &Limits, pack: Pack) {
+        let own = match self.packs.back_mut() {
+            Some(last) => {
+                self.cost -= last.cost();
+                let rest = last.join(limits, pack);
+                self.cost += last.cost();
+                rest.err()
+            }
+            None => Some(pack),
         };
-        match self.packs.back_mut().filter(fits) {
-            Some(pack) => {
-                pack.bytes.extend_from_slice(bytes);
-                pack.ends.push(pack.bytes.len() as u32);
-                self.cost += cost(bytes.len(), 1) - cost(0, 0);
-            }
-            None => {
-                let (ends, bytes) = ([bytes.len() as u32].into(), bytes.into());
-                self.cost += cost(Vec::len(&bytes), 1);
-                self.packs.push_back(Pack { order, ends, bytes });
-            }
+        if let Some(pack) = own {
+            self.cost += pack.cost();
+            self.packs.push_back(pack);
         }
     }
 
     /// Is there enough for a unit?
     pub(super) fn is_full(&self, limits: &Limits) -> bool {
-        self.packs.len() > 1
-            || self.packs.front().is_some_and(|pack| {
-                pack.bytes.len() >= limits.unit || pack.ends.len() >= limits.packed
-            })
+        self.packs.len() > 1 || self.packs.front().is_some_and(|pack| pack.is_full(limits))
     }
 
     /// The next messages, of one order, as many as go into a unit.
     pub(super) fn pop(&mut self) -> Option<Pack> {
         let pack = self.packs.pop_front()?;
-        self.cost -= cost(pack.bytes.len(), pack.ends.len());
+        self.cost -= pack.cost();
         Some(pack)
     }
 }

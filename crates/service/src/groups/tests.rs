@@ -1,11 +1,11 @@
 //! Groups on seats under random faults, judged by what they promise; and the mistakes that the judge must
 //! find.
 
-mod cell;
 mod judge;
 mod net;
 mod scenes;
 mod schedule;
+mod users;
 
 use std::string::String;
 

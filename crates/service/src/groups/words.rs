@@ -110,17 +110,17 @@ impl fmt::Display for ViewId {
 
 /// Bytes that are shared and not changed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Payload(pub Arc<[u8]>);
+pub struct Payload(pub Arc<Vec<u8>>);
 
 impl From<&[u8]> for Payload {
     fn from(bytes: &[u8]) -> Self {
-        Self(bytes.into())
+        Self(Arc::new(bytes.into()))
     }
 }
 
 impl From<Vec<u8>> for Payload {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes.into())
+        Self(Arc::new(bytes))
     }
 }
 
@@ -208,6 +208,94 @@ impl Unit {
             Order::Causal | Order::Total | Order::Uniform => self.after.len() == members,
         };
         ordered && whole && after && self.number > 0
+    }
+}
+
+/// Messages of one order that wait to be sent together.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Pack {
+    pub(super) order: Order,
+    pub(super) ends: Vec<u32>,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Pack {
+    /// A pack of one message.
+    #[must_use]
+    pub fn new(order: Order, message: &[u8]) -> Self {
+        Self { order, ends: [message.len() as u32].into(), bytes: message.into() }
+    }
+
+    /// The same, with space for as much as goes into it.
+    #[must_use]
+    pub fn spacious(limits: &Limits, order: Order, message: &[u8]) -> Self {
+        let mut pack = Self::new(order, message);
+        pack.bytes.reserve_exact(limits.unit.saturating_sub(message.len()));
+        pack.ends.reserve_exact(limits.packed.min(limits.unit / message.len().max(1)));
+        pack
+    }
+
+    /// How many messages there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Is there enough for a unit?
+    #[must_use]
+    pub fn is_full(&self, limits: &Limits) -> bool {
+        self.bytes.len() >= limits.unit || self.count() >= limits.packed
+    }
+
+    /// What it costs to keep it.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        cost(self.bytes.len(), self.count())
+    }
+
+    /// What it costs to keep one message of so many bytes.
+    #[must_use]
+    pub const fn cost_of_one(bytes: usize) -> usize {
+        cost(bytes, 1)
+    }
+
+    /// What one more adds to that.
+    #[must_use]
+    pub const fn cost_of_one_more(bytes: usize) -> usize {
+        cost(bytes, 1) - cost(0, 0)
+    }
+
+    /// Can so many messages of this order, of so many bytes, go into it as well?
+    fn takes(&self, limits: &Limits, order: Order, count: usize, bytes: usize) -> bool {
+        let few = self.count() + count <= limits.packed;
+        order == self.order && few && self.bytes.len() + bytes <= limits.unit
+    }
+
+    /// Adds a message. False if it does not go into it.
+    pub fn add(&mut self, limits: &Limits, order: Order, message: &[u8]) -> bool {
+        let takes = self.takes(limits, order, 1, message.len());
+        if takes {
+            self.bytes.extend_from_slice(message);
+            self.ends.push(self.bytes.len() as u32);
+        }
+        takes
+    }
+
+    /// Adds all messages of another one. Gives it back if they do not go into it.
+    pub(super) fn join(&mut self, limits: &Limits, other: Self) -> Result<(), Self> {
+        if !self.takes(limits, other.order, other.count(), other.bytes.len()) {
+            return Err(other);
+        }
+        let begin = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(&other.bytes);
+        self.ends.extend(other.ends.iter().map(|end| begin + end));
+        Ok(())
+    }
+
+    /// Is no message of it too long?
+    pub(super) fn is_sound(&self, limits: &Limits) -> bool {
+        let begins = core::iter::once(&0).chain(&self.ends);
+        begins.zip(&self.ends).all(|(begin, end)| (end - begin) as usize <= limits.message)
     }
 }
 
@@ -429,10 +517,8 @@ pub enum Command {
     Send {
         /// Which.
         group: Text,
-        /// In this order.
-        order: Order,
         /// This.
-        bytes: Payload,
+        pack: Pack,
     },
     /// It has taken units of a sender, up to this one.
     Take {

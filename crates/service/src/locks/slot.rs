@@ -73,6 +73,15 @@ struct Guard {
     handed: Option<Life>,
 }
 
+impl Guard {
+    /// What a wish becomes that has just entered, with this place and fence.
+    fn new(wish: Wish, stamp: u64, (place, fence): (u32, Fence), since: Time) -> Self {
+        let Wish { id, mode, owner, priority, value, .. } = wish;
+        let (forced, handed) = (None, None);
+        Self { id, owner, stamp, mode, place, fence, since, priority, value, forced, handed }
+    }
+}
+
 /// The instance at this member, in one view and one generation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Run {
@@ -391,25 +400,13 @@ impl Slot {
         if !rests || now < *not_before || !instance.rests() {
             return None;
         }
-        let (place, fence) = instance.enter(Mode::Exclusive);
+        let (mode, owner) = (Mode::Exclusive, Owner { session, text: text.clone() });
+        let (priority, patience, value) = (0, Patience::Try, Value::default());
+        let wish = Wish { id, mode, owner, priority, patience, value };
+        let entered = instance.enter(mode);
         (self.touched, self.burst) = (true, 1);
-        let (owner, mode) = (Owner { session, text: text.clone() }, Mode::Exclusive);
-        let (since, priority, value) = (now, 0, Value::default());
-        let (forced, handed) = (None, None);
-        self.guards.push(Guard {
-            id,
-            owner,
-            stamp,
-            mode,
-            place,
-            fence,
-            since,
-            priority,
-            value,
-            forced,
-            handed,
-        });
-        Some(fence)
+        self.guards.push(Guard::new(wish, stamp, entered, now));
+        Some(entered.1)
     }
 
     /// Gives a guard back, if that has nothing else done: what [`release`](Self::release) comes to then.
@@ -578,23 +575,9 @@ impl Slot {
     fn grant(&mut self, port: &mut Port<'_>) {
         let (Some(run), Some(until)) = (&mut self.run, port.gate.until) else { return };
         let Some(Waiting { wish, stamp, .. }) = self.waiting.pop_front() else { return };
-        let Wish { id, mode, owner, priority, value, .. } = wish;
+        let (id, mode) = (wish.id, wish.mode);
         let (place, fence) = run.instance.enter(mode);
-        let since = port.now;
-        let (forced, handed) = (None, None);
-        self.guards.push(Guard {
-            id,
-            owner,
-            stamp,
-            mode,
-            place,
-            fence,
-            priority,
-            value,
-            since,
-            forced,
-            handed,
-        });
+        self.guards.push(Guard::new(wish, stamp, (place, fence), port.now));
         let lock = self.lock.clone();
         port.tell(Event::Granted { lock, wish: id, mode, place, fence, until });
         self.say_who_leads(port);

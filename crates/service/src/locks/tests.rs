@@ -1,12 +1,12 @@
 //! Locks on seats under random faults, judged by what they promise; and the mistakes that the judge must
 //! find.
 
-mod cell;
 mod judge;
 mod net;
 mod roles;
 mod scenes;
 mod schedule;
+mod tasks;
 
 use std::string::String;
 

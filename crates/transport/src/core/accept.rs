@@ -64,7 +64,7 @@ impl Core {
                     // Most likely there are too many files: the connection waits, and is asked for again.
                     tracing::error!("no connection can be accepted: {error}");
                     self.accept_at = Some(self.now + SECOND);
-                    self.wake = self.wake.min(self.now + SECOND);
+                    self.wake_by(self.now + SECOND);
                     return;
                 }
             }
@@ -107,7 +107,7 @@ impl Core {
         let both = Interest::READABLE | Interest::WRITABLE;
         self.registry.register(channel.socket_mut(), token, both)?;
         let deadline = self.now + self.config.timing.handshake;
-        self.wake = self.wake.min(deadline);
+        self.wake_by(deadline);
         let stage = if channel.is_handshaking() { Stage::Securing } else { Stage::Expecting };
         let connection = Connection {
             shared: Arc::new(Shared::new(token.0, channel)),
@@ -134,11 +134,12 @@ impl Core {
     /// The other side is told that there will be no session.
     pub(super) fn turn_away(&mut self, token: usize, crossed: bool, why: &str) {
         let deadline = self.now + super::CLOSING;
+        // If it had an earlier deadline, the thread runs by then anyway.
+        self.wake_by(deadline);
         let Some(connection) = self.connections.get_mut(&token) else { return };
         connection.stage = Stage::Closing;
         connection.deadline = connection.deadline.min(deadline);
         connection.inbox = Vec::new();
-        self.wake = self.wake.min(connection.deadline);
         if let Some(mut channel) = connection.shared.try_lock() {
             if !channel.is_handshaking() {
                 let refusal = Refusal { crossed, why: why.to_owned() };

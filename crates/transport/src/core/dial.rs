@@ -36,7 +36,7 @@ impl Core {
         }
         let entry = self.entry_mut(peer);
         entry.target = Some(Target { addresses, next: Some(now), backoff, complaint });
-        self.wake = now;
+        self.wake_by(now);
         peer
     }
 
@@ -63,7 +63,7 @@ impl Core {
             }
         } else if let Some(target) = &mut self.entry_mut(peer).target {
             target.next = Some(now);
-            self.wake = now;
+            self.wake_by(now);
         }
     }
 
@@ -172,7 +172,7 @@ impl Core {
         let both = Interest::READABLE | Interest::WRITABLE;
         self.registry.register(channel.socket_mut(), token, both)?;
         let deadline = self.now + self.config.timing.handshake;
-        self.wake = self.wake.min(deadline);
+        self.wake_by(deadline);
         let entry = self.entry_mut(peer);
         entry.attempts += 1;
         let attempt = entry.attempts;
@@ -292,7 +292,7 @@ impl Core {
             Span(wait.0 / 4 * 3 + wait.0 / 2 * jitter / 1024)
         };
         target.next = Some(now + wait);
-        self.wake = self.wake.min(now + wait);
+        self.wake_by(now + wait);
     }
 
     /// A number below 1024 (xorshift, Marsaglia 2003).

@@ -303,7 +303,7 @@ impl Core {
             tell_at: None,
             spoken: false,
         });
-        self.wake = self.now;
+        self.wake_by(self.now);
         if by != By::There {
             self.entry_mut(peer).dial = None;
         }

@@ -290,14 +290,15 @@ impl Core {
         let peer = open.peer;
         let entry = &self.peers[peer.0 as usize];
         let Some(session) = &entry.session else { return };
-        let untold = entry.link.received(session.received());
+        let (untold, new) = entry.link.received(session.received());
         if untold >= TELL {
             open.tell_at = None;
             entry.link.tell();
             self.soil(peer);
-        } else if untold > 0 && open.tell_at.is_none() {
+        } else if untold > 0 && (new || open.tell_at.is_none()) {
+            // What it was to be told of before, it was told with something else.
             open.tell_at = Some(tell_at);
-            self.wake = self.wake.min(tell_at);
+            self.wake_about(tell_at);
         }
     }
 

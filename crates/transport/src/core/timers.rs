@@ -8,6 +8,8 @@ use crate::{Down, Peer};
 
 /// How many ticks there are between questions for the time of a round trip.
 const PING: u64 = 10;
+/// What need not be exact may be late by this part of a tick.
+const SLACK: u64 = 4;
 
 impl Core {
     /// When something is to be done even if nothing happens.
@@ -15,64 +17,72 @@ impl Core {
         self.wake
     }
 
+    /// Something is due then.
+    pub(super) fn wake_by(&mut self, at: Time) {
+        self.due = self.due.min(at);
+        self.wake = self.wake.min(at);
+    }
+
+    /// Something is due then and may wait a little: the thread mostly runs soon for another reason, and what
+    /// is told meanwhile may make it needless.
+    pub(super) fn wake_about(&mut self, at: Time) {
+        self.due = self.due.min(at);
+        self.wake = self.wake.min(at + Span(self.config.timing.tick.0 / SLACK));
+    }
+
     /// Does what is due. To be called after everything that has come was read: who was stopped for a while
     /// must not think that the others were silent.
     pub(crate) fn expire(&mut self) {
-        if self.now < self.wake {
+        if self.now < self.due {
             return;
         }
         let overslept = self.now.since(self.wake);
-        let mut next = self.now + Span::units(60_000);
-        self.wake = next;
+        let later = self.now + Span::units(60_000);
+        (self.due, self.wake) = (later, later);
         if self.reload_at <= self.now {
             self.reload();
             self.reload_at = self.now + self.config.timing.reload;
         }
         if self.keys.is_some() {
-            next = next.min(self.reload_at);
+            self.wake_by(self.reload_at);
         }
         if let Some(at) = self.accept_at {
             if at <= self.now {
                 self.accept_at = None;
                 self.unaccepted = true;
             } else {
-                next = next.min(at);
+                self.wake_by(at);
             }
         }
         for token in self.connections.keys().copied().collect::<Vec<_>>() {
-            if let Some(at) = self.expire_connection(token, overslept) {
-                next = next.min(at);
-            }
+            self.expire_connection(token, overslept);
         }
-        // What happened meanwhile may have set it, too.
-        self.wake = self.wake.min(next);
         if let Some(at) = self.dial_due() {
-            self.wake = self.wake.min(at);
+            self.wake_by(at);
         }
     }
 
-    /// Does what is due on a connection. When is the next thing?
-    fn expire_connection(&mut self, token: usize, overslept: Span) -> Option<Time> {
+    /// Does what is due on a connection.
+    fn expire_connection(&mut self, token: usize, overslept: Span) {
         let timing = &self.config.timing;
         let (tick, silence, now) = (timing.tick, timing.silence, self.now);
-        let connection = self.connections.get_mut(&token)?;
+        let Some(connection) = self.connections.get_mut(&token) else { return };
         let Stage::Open(open) = &mut connection.stage else {
             if now < connection.deadline {
-                return Some(connection.deadline);
+                let deadline = connection.deadline;
+                return self.wake_by(deadline);
             }
             if !matches!(connection.stage, Stage::Closing) {
                 tracing::debug!(address = %connection.address, "a handshake took too long");
             }
-            self.fail(token, Down::Silent);
-            return None;
+            return self.fail(token, Down::Silent);
         };
         if overslept > tick {
             // This process was stopped, or the machine was: the others get two ticks more.
             open.heard = open.heard.max(Time((now + tick.times(2)).0.saturating_sub(silence.0)));
         }
         if open.heard + silence <= now {
-            self.fail(token, Down::Silent);
-            return None;
+            return self.fail(token, Down::Silent);
         }
         let peer = open.peer;
         let mut next = open.heard + silence;
@@ -86,7 +96,9 @@ impl Core {
             Some(at) => next = next.min(at),
             None => {}
         }
-        Some(next.min(self.keep_alive(token, peer)?))
+        if let Some(alive) = self.keep_alive(token, peer) {
+            self.wake_about(next.min(alive));
+        }
     }
 
     /// Sends something if nothing was sent for a tick. When is the next one due?

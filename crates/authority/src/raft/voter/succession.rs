@@ -2,8 +2,9 @@
 //!
 //! A follower grants nobody a vote while it has heard of a leader lately. On evidence of the leader's
 //! death it gives that up, as if its time had run out, and nothing else: term and vote stay. So evidence
-//! that is false and seen by a few changes nothing: the others still stand by the leader. Who is first
-//! among the living asks for votes at once, the others some ticks later each.
+//! that is false and seen by a few changes nothing: the others still stand by the leader. The living take
+//! turns of some ticks each: the first one asks for votes at once. A candidate that has not won by its
+//! next turn (raft does not repeat votes that got lost, and they may be split) begins anew.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +13,21 @@ use ::raft::{INVALID_ID, StateRole};
 use super::super::disk::Disk;
 use super::Voter;
 
-/// Ticks between one successor's turn and the next one's.
-const STEP: u64 = 3;
+/// How many ticks a successor's turn has.
+const TURN: u64 = 3;
 
-/// Who is dead, and since when there is no leader for that reason.
+/// Who is dead, since when there is no leader for that reason, and when this voter last asked for votes.
 #[derive(Default)]
 pub(super) struct Succession {
     dead: BTreeSet<u64>,
     vacant: Option<u64>,
+    asked: u64,
 }
 
 impl Succession {
-    /// Somebody was heard.
-    pub(super) fn lives(&mut self, peer: u64) {
-        self.dead.remove(&peer);
+    /// Is there no leader because it died?
+    pub(super) const fn is_open(&self) -> bool {
+        self.vacant.is_some()
     }
 }
 
@@ -45,18 +47,25 @@ impl<D: Disk> Voter<D> {
         }
     }
 
+    /// This voter was heard, or is there again: nobody has to go on saying so, as whoever carries the
+    /// words finds out when it no longer can.
+    pub fn lives(&mut self, peer: u64) {
+        self.succession.dead.remove(&peer);
+    }
+
     /// Asks for votes if it is this voter's turn.
     pub(super) fn succeed(&mut self) {
         let Some(since) = self.succession.vacant else { return };
-        let over = self.now - since > 2 * self.options.election as u64;
-        if self.node.raft.leader_id != INVALID_ID || over {
+        let passed = self.now - since;
+        if self.node.raft.leader_id != INVALID_ID || passed > 2 * self.options.election as u64 {
             self.succession.vacant = None;
             return;
         }
         let living = |voter: &&u64| !self.succession.dead.contains(voter);
-        let mut living = self.applied().members.voters.iter().filter(living);
-        let Some(rank) = living.position(|voter| *voter == self.id) else { return };
-        if self.now - since >= rank as u64 * STEP {
+        let living: Vec<u64> =
+            self.applied().members.voters.iter().filter(living).copied().collect();
+        let Some(rank) = living.iter().position(|voter| *voter == self.id) else { return };
+        if passed / TURN % living.len() as u64 == rank as u64 {
             self.campaign();
         }
     }
@@ -64,8 +73,13 @@ impl<D: Disk> Voter<D> {
     /// Asks whether it would be voted for. Raft panics in one that may not lead, so that comes first.
     pub(super) fn campaign(&mut self) {
         let raft = &self.node.raft;
-        let waits = matches!(raft.state, StateRole::Follower | StateRole::PreCandidate);
+        let waits = match raft.state {
+            StateRole::Follower | StateRole::PreCandidate => true,
+            StateRole::Candidate => self.now - self.succession.asked >= TURN,
+            StateRole::Leader => false,
+        };
         if raft.promotable() && raft.leader_id == INVALID_ID && waits {
+            self.succession.asked = self.now;
             let _ = self.node.campaign();
             self.settle();
         }

@@ -19,7 +19,7 @@ use std::vec::Vec;
 use quorate_core::{Fact, Life, NodeId, Time};
 use quorate_sim::Observer;
 
-use super::cell::{Event, id_of};
+use super::users::{Event, id_of};
 use crate::groups::{self, Order, Unit, ViewId};
 use crate::locks::Text;
 use crate::seat::Command;
@@ -86,7 +86,7 @@ pub(super) struct Judge {
     /// When each delivered a message of its own last.
     served: BTreeMap<(NodeId, Text), Time>,
     pub(super) counts: Counts,
-    pub(super) broken: Option<String>,
+    broken: Option<String>,
 }
 
 impl Judge {
@@ -255,6 +255,12 @@ impl Judge {
 
     fn forget(&mut self, at: NodeId) {
         self.current.retain(|(node, _), _| *node != at);
+    }
+}
+
+impl crate::service::tests::Judge<Event> for Judge {
+    fn broken(&self) -> Option<&String> {
+        self.broken.as_ref()
     }
 }
 

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use quorate_core::{Life, Message as _, NodeId, NodeSet, Span, Time};
 
-use crate::groups::{Command, Event, Frame, Groups, Limits, Order, Outlet, Payload, Refused};
+use crate::groups::{Command, Event, Frame, Groups, Limits, Order, Outlet, Pack, Refused};
 use crate::locks::{Gate, Text};
 use crate::register::Epoch;
 
@@ -84,8 +84,8 @@ impl Net {
     }
 
     pub(super) fn send(&mut self, at: usize, order: Order, text: &str) -> Result<(), Refused> {
-        let bytes = Payload::from(text.as_bytes());
-        self.command(at, Command::Send { group: group(), order, bytes })
+        let pack = Pack::new(order, text.as_bytes());
+        self.command(at, Command::Send { group: group(), pack })
     }
 
     /// Time passes: what waited goes out.

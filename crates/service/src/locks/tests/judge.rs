@@ -16,7 +16,7 @@ use std::string::String;
 use quorate_core::{Fact, NodeId, Time};
 use quorate_sim::{Faults, Observer};
 
-use super::cell::{Event, value_of};
+use super::tasks::{Event, value_of};
 use crate::locks::{self, Fence, LockId, Loss, Mode, WishId, Word};
 use crate::seat::Command;
 
@@ -46,7 +46,7 @@ pub(super) struct Judge<'a> {
     granted: BTreeMap<(NodeId, LockId), Time>,
     pub(super) grants: u64,
     pub(super) lost: u64,
-    pub(super) broken: Option<String>,
+    broken: Option<String>,
 }
 
 impl<'a> Judge<'a> {
@@ -181,6 +181,12 @@ impl<'a> Judge<'a> {
     ) -> Option<&'l LockId> {
         let served = |lock: &LockId| self.granted.get(&(node, lock.clone())) >= Some(&since);
         locks.iter().find(|lock| !served(lock))
+    }
+}
+
+impl crate::service::tests::Judge<Event> for Judge<'_> {
+    fn broken(&self) -> Option<&String> {
+        self.broken.as_ref()
     }
 }
 

@@ -8,15 +8,17 @@ use std::vec::Vec;
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
 use quorate_core::trace::Record;
-use quorate_core::{NodeId, Own, Span, Time, Topology};
-use quorate_sim::{Draw, World};
+use quorate_core::{Span, Time};
+use quorate_sim::Draw;
 
-use super::cell::{Cell, Plan};
 use super::judge::Judge;
-use crate::locks::{KINDS, Kind, Limits, LockId, Mode, ROLES};
+use super::tasks::{Plan, Tasks};
+use crate::locks::{Kind, Limits, LockId, Mode, ROLES};
 use crate::register::Space;
-use crate::seat::tests::schedule::{CALM, LEASE, Schedule as SeatSchedule, Users};
-use crate::{groups, seat, service};
+use crate::seat::tests::schedule::{CALM, Schedule as SeatSchedule};
+use crate::service;
+use crate::service::tests::cell::Cell;
+use crate::service::tests::{Run, cluster, run, seated};
 
 /// What happens to a cluster, and what its users do.
 #[derive(Clone, Debug)]
@@ -58,16 +60,11 @@ impl Schedule {
         space.lock_delay = Span::units([0, 0, 0, 40][draw.below(4) as usize]);
         let sweep = Span::units([15, 60, 500][draw.below(3) as usize]);
         let kind = Kind::of(&space).expect("it is one of those");
-        let config = seat::Config {
-            evidence: seats.evidence,
-            trust_refusal: seats.trust_refusal,
-            ..seat::Config::of(seats.members, LEASE)
-        };
         let limits = Limits { sweep, ..Limits::default() };
         let count = 1 + draw.below(3) as usize;
         let plan = Plan {
             service: service::Config {
-                seat: Arc::new(config),
+                seat: Arc::new(seats.config()),
                 limits,
                 spaces: [("jobs".to_string(), kind)].into(),
             },
@@ -89,52 +86,20 @@ impl Schedule {
 
     /// What it breaks, if anything.
     pub(super) fn run(&self, write: Option<&mut dyn FnMut(Record)>) -> Option<String> {
-        let SeatSchedule { members, seed, network, faults, users, healed, .. } = &self.seats;
-        let kinds = [seat::KINDS, KINDS, groups::KINDS, &["RESEND", "LINK-ACK"]].concat();
         let plan = Arc::clone(&self.plan);
-        let topology = Topology::complete(members + 1);
-        let mut system =
-            Own::new("service/locks", &kinds, topology, move |waking| Cell::boot(&plan, &waking));
-        system.traits.restless = true;
-        let judge = Judge::new(faults);
-        let mut world = World::new(&system, users.clone(), judge, network, faults, *seed);
-        if let Some(write) = write {
-            world.trace(write);
-        }
-        world.go_on();
-        world.start();
-        let mut well = Err(String::new());
+        let system = cluster("service/locks", &self.seats, move |it| Cell::boot(&plan, &it));
+        let judge = Judge::new(&self.seats.faults);
         // Where messages are lost and take long, some algorithms need long for each grant, views change, and
         // some users give up what they wished for before that.
-        for calm in (0..=16 * CALM).step_by(50) {
-            let until = Time::ZERO + Span::units(healed + calm);
-            world.run(u64::MAX, until);
-            if let Some(broken) = &world.observer().broken {
-                return Some(broken.clone());
-            }
-            if calm > CALM / 2 {
-                well = self.is_well(&world);
-                if well.is_ok() {
-                    return None;
-                }
-            }
-        }
-        well.err().map(|text| format!("liveness: {text}"))
+        let calm_max = 16 * CALM;
+        run(&self.seats, &system, judge, calm_max, write, |world| self.is_well(world)).0
     }
 
     /// Does everybody sit who should, in the same view, and has been granted every lock since all was
     /// healed?
-    fn is_well(&self, world: &World<'_, Own<Cell>, Users, Judge<'_>>) -> Result<(), String> {
-        let seats = NodeId::first(self.seats.members).filter(|node| self.seats.is_up(*node));
-        let wanting = seats.filter_map(|node| Some((node, world.node(node).service().seat()?)));
-        let wanting = wanting.filter(|(_, seat)| seat.wants_to_sit() && seat.strikes() < 2);
+    fn is_well(&self, world: &Run<'_, Tasks, Judge<'_>>) -> Result<(), String> {
         let since = Time::ZERO + Span::units(self.seats.healed);
-        let mut view = None;
-        for (node, seat) in wanting {
-            let sits = seat.sits().ok_or_else(|| format!("{node} does not sit"))?;
-            if *view.get_or_insert(sits) != sits {
-                return Err(format!("{node} sits in {sits:?}, not in {view:?}"));
-            }
+        for node in seated(&self.seats, world)? {
             if let Some(lock) = world.observer().not_served(node, &self.plan.locks, since) {
                 return Err(format!("{node} has not had {lock:?}"));
             }

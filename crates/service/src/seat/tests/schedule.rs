@@ -196,6 +196,12 @@ impl Schedule {
         }
     }
 
+    /// What the seats of its members are told.
+    pub(crate) fn config(&self) -> seat::Config {
+        let Self { evidence, trust_refusal, .. } = *self;
+        seat::Config { evidence, trust_refusal, ..seat::Config::of(self.members, LEASE) }
+    }
+
     /// What it breaks, if anything.
     pub(crate) fn run(&self, write: Option<&mut dyn FnMut(Record)>) -> Option<String> {
         self.judged(write).0
