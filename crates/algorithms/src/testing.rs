@@ -56,15 +56,14 @@ impl Log {
     }
 }
 
-/// Runs a scene to rest; `prepare` may change nodes before they start. All monitors must hold.
+/// Runs a scene to rest. All monitors must hold.
 pub(crate) fn run<A: Solution, W: Workload<A::Command, A::Event>>(
     scene: &Scene<A>,
     users: W,
     network: &Network,
     faults: &Faults,
-    prepare: impl FnOnce(&mut World<'_, Scene<A>, W>),
 ) -> Log {
-    let log = run_unjudged(scene, users, network, faults, prepare);
+    let log = run_unjudged(scene, users, network, faults);
     let broken: Vec<_> = log.report.violations().collect();
     assert!(broken.is_empty(), "{broken:?}");
     log
@@ -76,9 +75,8 @@ pub(crate) fn run_unjudged<A: Solution, W: Workload<A::Command, A::Event>>(
     users: W,
     network: &Network,
     faults: &Faults,
-    prepare: impl FnOnce(&mut World<'_, Scene<A>, W>),
 ) -> Log {
-    run_until(scene, users, network, faults, Time(u64::MAX), 1, prepare)
+    run_until(scene, users, network, faults, Time(u64::MAX), 1)
 }
 
 /// As [`run_unjudged`], but ended at a time, and with another seed than usual.
@@ -89,10 +87,8 @@ pub(crate) fn run_until<A: Solution, W: Workload<A::Command, A::Event>>(
     faults: &Faults,
     until: Time,
     seed: u64,
-    prepare: impl FnOnce(&mut World<'_, Scene<A>, W>),
 ) -> Log {
     drive_with(scene, users, network, faults, seed, |world| {
-        prepare(world);
         world.go_on();
         world.start();
         world.run(u64::MAX, until);

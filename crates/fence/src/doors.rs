@@ -9,6 +9,20 @@ use crate::Fence;
 use crate::gate::{Pass, Refusal};
 use crate::names::Names;
 
+/// A locked file, which keeps other processes out.
+///
+/// Closing it would not do: a child that another thread is just starting has the file open too, until it
+/// becomes the program that it is to be.
+#[derive(Debug)]
+pub(crate) struct Held(pub(crate) File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Whatever the kernel says, the file is closed next.
+        let _ = self.0.unlock();
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Doors {
     names: Mutex<Names>,
@@ -18,11 +32,11 @@ pub(crate) struct Doors {
     waiting: AtomicUsize,
     /// What keeps other processes out, where something does: until the gate is closed and the last one
     /// that was inside has left.
-    _lock: Option<File>,
+    _lock: Option<Held>,
 }
 
 impl Doors {
-    pub(crate) fn new(names: Names, lock: Option<File>) -> Arc<Self> {
+    pub(crate) fn new(names: Names, lock: Option<Held>) -> Arc<Self> {
         Arc::new(Self {
             names: Mutex::new(names),
             changed: Condvar::new(),

@@ -4,12 +4,13 @@
 #[path = "../examples/close_day.rs"]
 #[expect(dead_code, reason = "its main is for who runs the example")]
 mod close_day;
+mod rules;
 
 use std::thread;
 use std::time::Duration;
 
 use quorate_fence::sql::{self, SQLITE, SqlError};
-use quorate_fence::{Fence, NAME_MAX, Refusal};
+use quorate_fence::{Fence, Refusal};
 use rusqlite::{Connection, TransactionBehavior, params_from_iter};
 
 struct Tx<'a>(&'a Connection);
@@ -34,42 +35,13 @@ fn admit(
     sql::admit(&mut Tx(connection), &SQLITE, name, fence)
 }
 
-fn stale<E>(seen: Fence) -> SqlError<E> {
-    SqlError::Refused(Refusal::Stale { seen })
-}
-
 #[test]
 fn what_is_below_is_refused_and_what_is_equal_is_not() {
     let connection = Connection::open_in_memory().unwrap();
     for _ in 0..2 {
         connection.execute_batch(SQLITE.create).unwrap();
     }
-    assert_eq!(sql::highest(&mut Tx(&connection), &SQLITE), Ok(None));
-    // Beyond what a signed number holds, and where digits become letters.
-    let fences = [
-        Fence::MIN,
-        Fence::new(0, 9),
-        Fence::new(0, 10),
-        Fence::new(9, u64::MAX),
-        Fence::new(10, 0),
-        Fence::new(u64::MAX >> 1, 1),
-        Fence::new(1 << 63, 0),
-        Fence::new(u64::MAX, u64::MAX),
-    ];
-    for (index, fence) in fences.into_iter().enumerate() {
-        admit(&connection, "it's", fence).unwrap();
-        admit(&connection, "it's", fence).unwrap();
-        for older in &fences[..index] {
-            assert_eq!(admit(&connection, "it's", *older), Err(stale(fence)));
-        }
-        assert_eq!(sql::seen(&mut Tx(&connection), &SQLITE, "it's"), Ok(Some(fence)));
-    }
-    assert_eq!(sql::seen(&mut Tx(&connection), &SQLITE, "its"), Ok(None));
-    admit(&connection, "its", fences[0]).unwrap();
-    assert_eq!(sql::highest(&mut Tx(&connection), &SQLITE), Ok(Some(fences[7])));
-    for bad in ["", "\0", &"n".repeat(NAME_MAX + 1)] {
-        assert_eq!(admit(&connection, bad, fences[7]), Err(SqlError::Refused(Refusal::Name)));
-    }
+    rules::what_is_below_is_refused_and_what_is_equal_is_not(&mut Tx(&connection), &SQLITE);
 }
 
 #[test]

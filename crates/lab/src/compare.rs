@@ -10,6 +10,9 @@ use quorate_core::Cost;
 use quorate_sim::{Report, Verdict};
 use serde_json::{Value, json};
 
+use crate::BadInput;
+use crate::chart::Series;
+
 /// A figure as measured, and what is published of it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
@@ -85,6 +88,22 @@ impl Theory {
         }
         None
     }
+}
+
+/// Is this a number of nodes with which algorithms can be compared?
+fn check_size(nodes: usize, nodes_max: usize) -> Result<(), BadInput> {
+    if (3..=nodes_max).contains(&nodes) {
+        return Ok(());
+    }
+    let reason = format!("{nodes} is not a number of nodes from 3 to {nodes_max}");
+    Err(BadInput::new("--nodes", reason))
+}
+
+/// A line of a chart: what was measured at each of these places, and what is published of it.
+fn line<'a>(name: String, figures: impl Iterator<Item = (f64, &'a Figure)> + Clone) -> Series {
+    let measured = figures.clone().filter_map(|(at, figure)| Some((at, figure.measured?)));
+    let theory = figures.filter_map(|(at, figure)| Some((at, figure.theory.as_ref()?.value?)));
+    Series { name, points: measured.collect(), theory: theory.collect() }
 }
 
 /// Did this property hold, and was it claimed?

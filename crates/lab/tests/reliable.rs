@@ -1,13 +1,16 @@
 //! Every algorithm over reliable links, on a network that loses, doubles and reorders a fifth of all
 //! messages: no monitor may object. A failure says how to repeat it.
 
+mod recorded;
+
 use quorate_core::Meta;
-use quorate_lab::trace_file::TraceFile;
 use quorate_lab::{
     FamilySpec, Over, Simulated, Spec, TopologySpec, Watch, catalogue, replay, simulate,
 };
 use quorate_sim::Draw;
 use quorate_sim::topology::Named;
+
+use recorded::recorded;
 
 const RUNS_EACH: u64 = 400;
 /// Kept as published first: it deadlocks, whatever carries its messages.
@@ -72,13 +75,9 @@ fn on_the_bare_network_the_same_runs_come_to_nothing() {
 #[test]
 fn a_run_over_links_is_replayed_from_its_trace() {
     let meta = quorate_lab::meta("election/chang-roberts").expect("it is in the catalogue");
-    let spec = draw(meta, Over::reliable(), 3);
-    let mut records = Vec::new();
-    let mut record = |record| records.push(record);
-    simulate(&spec, Watch { record: Some(&mut record), progress: None }).expect("it runs");
-    let count = records.len();
-    let again = replay(&TraceFile { header: spec.header("sim"), records }).expect("it is a trace");
-    assert_eq!((again.records, again.difference), (count, None));
+    let (_, trace) = recorded(&draw(meta, Over::reliable(), 3));
+    let again = replay(&trace).expect("it is a trace");
+    assert_eq!((again.records, again.difference), (trace.records.len(), None));
 }
 
 /// Acknowledgements go against a one-way ring; a ring that has no direction is refused.

@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use quorate_core::trace::Record;
-use quorate_lab::trace_file::TraceFile;
+mod recorded;
+
 use quorate_lab::verify::verify;
 use quorate_lab::{Simulated, Spec, Watch, replay, simulate};
 use serde_json::Value;
+
+use recorded::recorded;
 
 /// A run with these words, such as `--cut 1-4@300..600`; the first node of which the register is not.
 fn seats(members: usize, words: &[(&str, &str)]) -> Spec {
@@ -26,13 +28,6 @@ fn seats(members: usize, words: &[(&str, &str)]) -> Spec {
     spec
 }
 
-fn run(spec: &Spec) -> (Simulated, TraceFile) {
-    let mut records: Vec<Record> = Vec::new();
-    let mut record = |record| records.push(record);
-    let simulated = simulate(spec, Watch { record: Some(&mut record), progress: None }).unwrap();
-    (simulated, TraceFile { header: spec.header("sim"), records })
-}
-
 fn figure(simulated: &Simulated, spec: &Spec, name: &str) -> Value {
     simulated.json(spec)[name].clone()
 }
@@ -49,7 +44,7 @@ fn a_death_costs_one_view_by_evidence_and_waits_for_the_lease_without() {
         (&[("crash", "2@500"), ("witnesses", "none")], 75.0, 160.0),
     ] {
         let spec = seats(3, words);
-        let (simulated, _) = run(&spec);
+        let (simulated, _) = recorded(&spec);
         assert!(simulated.holds, "{words:?}");
         assert_eq!(figure(&simulated, &spec, "members_at_the_end"), 2);
         let after = figure(&simulated, &spec, "from_crash_to_view")["max"].as_f64().unwrap();
@@ -67,7 +62,7 @@ fn members_come_and_go_and_all_restart() {
         ("pause", "2@1100..1150"),
     ];
     let spec = seats(3, &words);
-    let (simulated, trace) = run(&spec);
+    let (simulated, trace) = recorded(&spec);
     assert_eq!(violated(&simulated), [""; 0]);
     // Whoever left asks again when it is started anew.
     assert_eq!(figure(&simulated, &spec, "members_at_the_end"), 3);
@@ -84,7 +79,7 @@ fn members_come_and_go_and_all_restart() {
 fn deadlines_are_judged_by_the_clock_of_their_node_by_every_engine() {
     let cut = ("cut", "1-4@300..600");
     let slow = seats(3, &[cut, ("clock", "1*0.6")]);
-    let (simulated, trace) = run(&slow);
+    let (simulated, trace) = recorded(&slow);
     assert_eq!(violated(&simulated), ["grounds", "guard_before_grant"]);
     let verified = verify(&trace).unwrap();
     let found: Vec<_> = verified.findings.iter().map(|finding| finding.property).collect();
@@ -92,7 +87,7 @@ fn deadlines_are_judged_by_the_clock_of_their_node_by_every_engine() {
     let again = replay(&trace).unwrap();
     assert_eq!((again.difference, again.violation.unwrap().0.as_str()), (None, "grounds"));
     let clocks = [("clock", "1*0.9"), ("clock", "2*1.1"), ("clock", "3*1.1")];
-    let (simulated, _) = run(&seats(3, &[&[cut][..], &clocks].concat()));
+    let (simulated, _) = recorded(&seats(3, &[&[cut][..], &clocks].concat()));
     assert!(simulated.holds);
     assert!(
         simulated

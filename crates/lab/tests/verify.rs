@@ -2,13 +2,16 @@
 //! well.
 #![allow(clippy::unwrap_used, reason = "what is unexpected here is a failed test")]
 
+mod recorded;
+
 use std::path::Path;
 
-use quorate_core::trace::Record;
 use quorate_core::{Time, Verdict};
 use quorate_lab::trace_file::{BadTrace, TraceFile};
 use quorate_lab::verify::{Finding, Verified, verify};
 use quorate_lab::{Spec, Watch, catalogue, simulate};
+
+use recorded::recorded;
 
 /// A trace of somebody else's system. What happened is written `1 ? C` for a command of the user at
 /// node 1, `1 ! E` for what it is told, `1 crash` and `1 recover`; the lines are 1 us apart.
@@ -233,11 +236,7 @@ fn the_traces_of_all_our_algorithms_are_judged_as_by_the_simulator() {
             spec.loss = loss;
             // What lost something may never come to rest.
             spec.until = (loss > 0.0).then_some(Time(300_000_000));
-            let mut records: Vec<Record> = Vec::new();
-            let mut record = |record| records.push(record);
-            let watch = Watch { record: Some(&mut record), progress: None };
-            let simulated = simulate(&spec, watch).unwrap();
-            let trace = TraceFile { header: spec.header("sim"), records };
+            let (simulated, trace) = recorded(&spec);
             let verified = verify(&trace).unwrap();
             let name = meta.name;
             assert_eq!(verified.holds(), simulated.holds, "{name} {loss}");

@@ -2,13 +2,16 @@
 //! waits, of node 1, of two one after the other, and with recoveries: no monitor may object. A
 //! failure says how to repeat it.
 
+mod recorded;
+
 use quorate_algorithms::Catalogued;
 use quorate_algorithms::mutex::Mutex;
 use quorate_core::{Meta, Span, Time};
 use quorate_lab::mutex::{MutexSpec, asks_quorums};
-use quorate_lab::trace_file::TraceFile;
 use quorate_lab::{NodeAt, Over, Simulated, Spec, Watch, replay, simulate};
 use quorate_sim::{Draw, Verdict};
+
+use recorded::recorded;
 
 const RUNS_EACH: u64 = 2_000;
 /// Kept as published first: it deadlocks, so only its safety and its tokens are asked for.
@@ -100,13 +103,9 @@ fn on_the_bare_network_the_same_crashes_stop_the_others() {
 #[test]
 fn a_run_in_views_is_replayed_from_its_trace() {
     let meta = quorate_lab::meta("mutex/naimi-trehel").expect("it is in the catalogue");
-    let spec = draw(meta, 3);
-    let mut records = Vec::new();
-    let mut record = |record| records.push(record);
-    simulate(&spec, Watch { record: Some(&mut record), progress: None }).expect("it runs");
-    let count = records.len();
-    let again = replay(&TraceFile { header: spec.header("sim"), records }).expect("it is a trace");
-    assert_eq!((again.records, again.difference), (count, None));
+    let (_, trace) = recorded(&draw(meta, 3));
+    let again = replay(&trace).expect("it is a trace");
+    assert_eq!((again.records, again.difference), (trace.records.len(), None));
 }
 
 #[test]

@@ -4,8 +4,8 @@ mod counting;
 
 use std::collections::BTreeSet;
 
-use counting::{Counter, Sender};
-use quorate_core::{Fact, NodeId, Scene, Span, Time, Topology};
+use counting::{Sender, counters};
+use quorate_core::{Fact, NodeId, Span, Time};
 use quorate_sim::{
     Crash, Cut, Disk, Faults, Network, Observer, Partition, Pause, Recovery, Report, Slow,
     Tampered, Tampering, World,
@@ -24,9 +24,9 @@ impl Observer<(), u32> for Arrivals {
 }
 
 fn run(messages: u32, network: &Network, faults: &Faults, seed: u64) -> (Report, Vec<(f64, u32)>) {
-    let scene = Scene::<Counter>::new(Topology::complete(2), (), ());
+    let system = counters();
     let users = Sender { left: messages };
-    let mut world = World::new(&scene, users, Arrivals::default(), network, faults, seed);
+    let mut world = World::new(&system, users, Arrivals::default(), network, faults, seed);
     world.run_to_rest();
     let (report, Arrivals(arrivals)) = world.finish();
     let numbers = arrivals.into_iter().filter(|(_, number)| *number < counting::STARTED);
@@ -103,10 +103,10 @@ fn a_crash_loses_all_but_what_was_persisted() {
         recoveries: vec![Recovery { node, at: Time(at(7).0 + 1) }],
         ..Faults::default()
     };
-    let scene = Scene::<Counter>::new(Topology::complete(2), (), ());
+    let system = counters();
     let network = Network::default();
     let users = Sender { left: 10 };
-    let mut world = World::new(&scene, users, Arrivals::default(), &network, &faults, 1);
+    let mut world = World::new(&system, users, Arrivals::default(), &network, &faults, 1);
     world.run_to_rest();
     let (report, Arrivals(arrivals)) = world.finish();
     // Three arrive before the crash; that number is all the node has when it is back.
@@ -155,9 +155,9 @@ fn a_record_takes_its_time_and_may_be_lost_or_torn() {
         let crashes = vec![Crash { node, at: Time(at(4).0 + 1) }];
         let recoveries = vec![Recovery { node, at: at(9) }];
         let faults = Faults { crashes, recoveries, disk: disk(torn), ..Faults::default() };
-        let scene = Scene::<Counter>::new(Topology::complete(2), (), ());
+        let system = counters();
         let (network, users) = (Network::default(), Sender { left: 3 });
-        let mut world = World::new(&scene, users, Arrivals::default(), &network, &faults, seed);
+        let mut world = World::new(&system, users, Arrivals::default(), &network, &faults, seed);
         world.run_to_rest();
         let (_, Arrivals(arrivals)) = world.finish();
         arrivals.last().map(|(_, number)| number - counting::STARTED)

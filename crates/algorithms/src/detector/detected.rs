@@ -274,7 +274,7 @@ mod tests {
             Faults { crashes, recoveries: recoveries.into(), detection, ..Faults::default() };
         let users = Initiators::at_once(NodeSet::first(1));
         let until = Time::ZERO + units(195.0);
-        let log = testing::run_until(&scene, users, &Network::default(), &faults, until, 1, |_| {});
+        let log = testing::run_until(&scene, users, &Network::default(), &faults, until, 1);
         assert!(log.report.holds(), "{:?}", log.report);
         log
     }

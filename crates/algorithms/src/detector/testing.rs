@@ -21,7 +21,7 @@ pub(super) fn watch<A: Algorithm<Family = Detector>>(
     faults: &Faults,
     until: f64,
 ) -> Log {
-    testing::run_until(scene, Listeners, network, faults, time(until), 1, |_| {})
+    testing::run_until(scene, Listeners, network, faults, time(until), 1)
 }
 
 /// As [`watch`], over a network that loses nothing; everything must hold.

@@ -93,11 +93,7 @@ impl Algorithm for ChangRobertsBidirectional {
     };
 
     fn promise(config: &Config) -> Promise {
-        Promise {
-            everyone_told: config.announce,
-            best_leads: config.wake != Wake::Relay,
-            unique: true,
-        }
+        ChangRoberts::promise(config)
     }
 
     fn configure(options: &Options<'_>) -> Result<Config, BadOption> {

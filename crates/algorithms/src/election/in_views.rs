@@ -271,7 +271,7 @@ mod tests {
             let faults = Faults { detection: Some(units(3.0)), ..faults };
             let network = Network { fifo: true, ..Network::default() };
             let users = Initiators::at_once([node(2)].into_iter().collect());
-            let log = testing::run(&scene, users, &network, &faults, |_| {});
+            let log = testing::run(&scene, users, &network, &faults);
             let leaders = log.told_of("Leading");
             let last =
                 |until: f64| leaders.iter().rfind(|(at, _)| *at < until).map(|(_, node)| *node);

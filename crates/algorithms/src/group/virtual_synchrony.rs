@@ -281,8 +281,6 @@ impl Protocol for Messages {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, _: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let member = !self.members.is_empty() && !self.leaving;
         match command {

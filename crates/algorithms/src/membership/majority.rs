@@ -305,8 +305,6 @@ impl<D: Content + 'static> Protocol for Majority<D> {
     type Event = Charter<D>;
     type Stable = Sole<Ledger<D>>;
 
-    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, it: Proposal<D>) -> Result<(), Refusal> {
         let Proposal { next, reach } = it;
         let me = cx.me();

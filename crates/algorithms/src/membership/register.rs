@@ -52,8 +52,6 @@ impl<D: Content + 'static> Protocol for Register<D> {
     type Event = Charter<D>;
     type Stable = Sole<Charter<D>>;
 
-    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, it: Proposal<D>) -> Result<(), Refusal> {
         cx.send(self.home, RegisterMsg::Propose(it.next));
         Ok(())

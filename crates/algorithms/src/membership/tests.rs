@@ -330,8 +330,6 @@ impl Protocol for List {
     type Event = u8;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
-
     /// Adds an entry to this node's own list: the others have it after the next change.
     fn on_command(&mut self, _: &mut Ctx<'_, Self>, entry: u8) -> Result<(), Refusal> {
         self.0.push(entry);

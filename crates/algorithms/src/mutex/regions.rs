@@ -233,7 +233,7 @@ mod tests {
     /// Everybody always wants, and stays for 5 units.
     fn heavy<A: Solution<Family = Mutex>>(scene: &Scene<Regions<A>>) -> Log {
         let users = Users::new(scene.count(), &scene.setup, 5, Load::Heavy, units(5.0));
-        run(scene, users, &Network::default(), &Faults::default(), |_| {})
+        run(scene, users, &Network::default(), &Faults::default())
     }
 
     /// When which node entered which region; stays are of 5 units.

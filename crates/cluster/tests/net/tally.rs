@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Ctx, Fact, Family, Message, Meta, Monitor, NodeId,
-    NodeSet, Options, Paper, Protocol, Refusal, Scene, Shape, Timing, Topology, Violation,
+    Algorithm, BadOption, Boot, Channels, Ctx, Family, Message, Meta, NodeId, NodeSet, Options,
+    Paper, Protocol, Refusal, Scene, Shape, Timing, Topology,
 };
 use serde::{Deserialize, Serialize};
 
@@ -50,37 +50,15 @@ impl Message for Msg {
 #[derive(Debug)]
 pub(crate) struct Tallies;
 
-/// Judges nothing.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Nothing;
-
-impl Monitor<Command, Event> for Nothing {
-    const PROPERTIES: &'static [&'static str] = &[];
-
-    fn observe(&mut self, _: NodeId, _: Fact<'_, Command, Event>) -> Result<(), Violation> {
-        Ok(())
-    }
-
-    fn owed(&self) -> NodeSet {
-        NodeSet::new()
-    }
-
-    fn settle(&self) -> Vec<Violation> {
-        Vec::new()
-    }
-}
-
 impl Family for Tallies {
     const NAME: &'static str = "test";
     type Command = Command;
     type Event = Event;
     type Setup = ();
     type Promise = ();
-    type Monitor = Nothing;
+    type Monitor = ();
 
-    fn monitor(_: usize, (): &(), (): &()) -> Nothing {
-        Nothing
-    }
+    fn monitor(_: usize, (): &(), (): &()) {}
 
     fn command(_: &str) -> Option<Command> {
         None
@@ -132,8 +110,6 @@ impl Protocol for Tally {
     type Command = Command;
     type Event = Event;
     type Stable = Infallible;
-
-    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
 
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match command {

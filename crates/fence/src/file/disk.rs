@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::doors::Held;
+
 /// No file of a gate is longer, as names and what is kept of them are limited.
 const FILE_MAX: u64 = 1 << 30;
 
@@ -38,7 +40,7 @@ pub(super) struct Disk {
 impl Disk {
     /// Takes a file, whether it is there or not, with a lock that keeps others out for as long as it is
     /// open: the kernel lets go of it when the process dies. Nothing if somebody else has it.
-    pub(super) fn take(path: &Path) -> io::Result<Option<(Self, File)>> {
+    pub(super) fn take(path: &Path) -> io::Result<Option<(Self, Held)>> {
         // Behind a link, for it is the file itself that is replaced.
         let path = match fs::canonicalize(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(path)?,
@@ -49,7 +51,7 @@ impl Disk {
         // A lock on the file itself would be lost when another one takes its name.
         let lock = options.open(beside(&path, ".lock"))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Some((Self { path, file: None, new: None }, lock))),
+            Ok(()) => Ok(Some((Self { path, file: None, new: None }, Held(lock)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }

@@ -348,3 +348,15 @@ fn a_write_that_panics_leaves_nobody_waiting() {
     let refusal = gate.admit("b", Fence::new(1, 1)).unwrap_err();
     assert_eq!(refusal, Refusal::Broken("a write broke off".into()));
 }
+
+#[test]
+fn who_lets_go_of_a_file_has_let_go_of_it_for_its_children_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gate");
+    let (_, held) = Disk::take(&path).unwrap().unwrap();
+    assert!(Disk::take(&path).unwrap().is_none());
+    // As a child has it that is just being started.
+    let _inherited = held.0.try_clone().unwrap();
+    drop(held);
+    assert!(Disk::take(&path).unwrap().is_some());
+}

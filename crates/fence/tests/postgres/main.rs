@@ -1,6 +1,8 @@
 //! The statements for PostgreSQL, against a server that is started for this.
 #![allow(clippy::unwrap_used, reason = "what is unexpected here is a failed test")]
 
+#[path = "../rules/mod.rs"]
+mod rules;
 mod server;
 
 use std::process::Stdio;
@@ -8,6 +10,7 @@ use std::thread;
 
 use quorate_fence::sql::{self, POSTGRES, SqlError};
 use quorate_fence::{Fence, Refusal};
+use rules::{stale, what_is_below_is_refused_and_what_is_equal_is_not};
 use server::{Server, Session, SqlState};
 
 const GUIDE: &str = include_str!("../../../../docs/guide/fencing.md");
@@ -17,10 +20,6 @@ fn admit(session: &mut Session, name: &str, fence: Fence) -> Result<(), SqlError
     sql::admit(session, &POSTGRES, name, fence)
 }
 
-fn stale(seen: Fence) -> SqlError<SqlState> {
-    SqlError::Refused(Refusal::Stale { seen })
-}
-
 /// One server for all that follows: starting one takes longer than all of it.
 #[test]
 fn a_table_beside_the_data_is_a_gate() {
@@ -28,39 +27,13 @@ fn a_table_beside_the_data_is_a_gate() {
     for _ in 0..2 {
         server.connect().run(POSTGRES.create).unwrap();
     }
-    what_is_below_is_refused_and_what_is_equal_is_not(&server);
+    what_is_below_is_refused_and_what_is_equal_is_not(&mut server.connect(), &POSTGRES);
     the_table_takes_nothing_but_fences(&server);
     a_newer_fence_waits_for_the_older_write(&server);
     an_older_fence_waits_for_what_becomes_of_the_newer_one(&server);
     a_stricter_transaction_fails_and_can_be_repeated(&server);
     whatever_the_order_of_writers_the_newest_one_stands(&server);
     the_script_of_the_guide_writes_as_long_as_it_is_the_newest(&server);
-}
-
-fn what_is_below_is_refused_and_what_is_equal_is_not(server: &Server) {
-    let mut session = server.connect();
-    assert_eq!(sql::highest(&mut session, &POSTGRES), Ok(None));
-    // Beyond what a signed number holds, and where digits become letters.
-    let fences = [
-        Fence::MIN,
-        Fence::new(0, 9),
-        Fence::new(0, 10),
-        Fence::new(9, u64::MAX),
-        Fence::new(10, 0),
-        Fence::new(1 << 63, 0),
-        Fence::new(u64::MAX, u64::MAX),
-    ];
-    for (index, fence) in fences.into_iter().enumerate() {
-        admit(&mut session, "it's", fence).unwrap();
-        admit(&mut session, "it's", fence).unwrap();
-        for older in &fences[..index] {
-            assert_eq!(admit(&mut session, "it's", *older), Err(stale(fence)));
-        }
-        assert_eq!(sql::seen(&mut session, &POSTGRES, "it's"), Ok(Some(fence)));
-    }
-    assert_eq!(sql::seen(&mut session, &POSTGRES, "its"), Ok(None));
-    assert_eq!(sql::highest(&mut session, &POSTGRES), Ok(Some(fences[6])));
-    assert_eq!(admit(&mut session, "\0", fences[6]), Err(SqlError::Refused(Refusal::Name)));
 }
 
 fn the_table_takes_nothing_but_fences(server: &Server) {

@@ -8,8 +8,8 @@ use quorate_algorithms::detector::Detector;
 use quorate_core::{Span, Time};
 use serde_json::{Map, Value, json};
 
-use super::{Figure, Theory};
-use crate::chart::{Chart, Series};
+use super::{Figure, Theory, line};
+use crate::chart::Chart;
 use crate::detector::{DetectorSpec, Figures};
 use crate::text::typed;
 use crate::{BadInput, NodeAt, Run, Spec, measure, read};
@@ -280,25 +280,16 @@ impl Row {
 #[must_use]
 pub fn chart(rows: &[Row]) -> Chart {
     let series = SETTINGS.iter().map(|(algorithm, option, value)| {
-        let of = |pick: &dyn Fn(&Row) -> Option<f64>| {
-            let setting = format!("--{option} {value}");
-            let mine =
-                rows.iter().filter(|row| row.algorithm == *algorithm && row.setting == setting);
-            mine.filter_map(|row| Some((row.loss, pick(row)?))).collect()
-        };
-        Series {
-            name: format!("{} {value}", algorithm.trim_start_matches("detector/")),
-            points: of(&|row| row.mistakes_per_hour.measured),
-            theory: of(&|row| {
-                row.mistakes_per_hour.theory.as_ref().and_then(|theory| theory.value)
-            }),
-        }
+        let setting = format!("--{option} {value}");
+        let mine = rows.iter().filter(|row| row.algorithm == *algorithm && row.setting == setting);
+        let name = format!("{} {value}", algorithm.trim_start_matches("detector/"));
+        line(name, mine.map(|row| (row.loss, &row.mistakes_per_hour)))
     });
     Chart {
         title: "Failure detectors: mistakes of one node about another".to_owned(),
         x_label: "probability of a loss".to_owned(),
         y_label: "mistakes per hour".to_owned(),
-        series: series.filter(|series: &Series| !series.points.is_empty()).collect(),
+        series: series.filter(|line| !line.points.is_empty()).collect(),
     }
 }
 

@@ -7,8 +7,8 @@ use quorate_core::{Meta, Span, Time, Topology};
 use quorate_sim::Verdict;
 use serde_json::{Map, Value, json};
 
-use super::{Figure, Theory};
-use crate::chart::{Chart, Series};
+use super::{Figure, Theory, check_size, line};
+use crate::chart::Chart;
 use crate::election::{ElectionSpec, Figures, Ids, Who};
 use crate::registry::Study;
 use crate::{BadInput, NodeAt, Numbers, Run, Spec, TopologySpec, Watch, measure, simulate};
@@ -82,10 +82,7 @@ pub fn compare(
 ) -> Result<Vec<Row>, BadInput> {
     let mut rows = Vec::new();
     for &nodes in sizes {
-        if !(3..=2000).contains(&nodes) {
-            let reason = format!("{nodes} is not a number of nodes from 3 to 2000");
-            return Err(BadInput::new("--nodes", reason));
-        }
+        check_size(nodes, 2000)?;
         for meta in Election::CATALOGUE {
             let spec = Spec { topology: topology.cloned(), ..Spec::new(meta.name, nodes) };
             if topology.is_some() && simulate(&spec, Watch::default()).is_err() {
@@ -239,20 +236,14 @@ impl Row {
 #[must_use]
 pub fn chart(rows: &[Row]) -> Chart {
     let series = Election::CATALOGUE.iter().map(|meta| {
-        let of = |pick: &dyn Fn(&Row) -> Option<f64>| {
-            let mine = rows.iter().filter(|row| row.algorithm == meta.name);
-            mine.filter_map(|row| Some((row.nodes as f64, pick(row)?))).collect()
-        };
-        Series {
-            name: meta.name.trim_start_matches("election/").to_owned(),
-            points: of(&|row| Some(row.messages.mean)),
-            theory: of(&|row| row.mean.theory.as_ref().and_then(|theory| theory.value)),
-        }
+        let mine = rows.iter().filter(|row| row.algorithm == meta.name);
+        let name = meta.name.trim_start_matches("election/").to_owned();
+        line(name, mine.map(|row| (row.nodes as f64, &row.mean)))
     });
     Chart {
         title: "Leader election: messages when everybody starts, mean over random ids".to_owned(),
         x_label: "nodes".to_owned(),
         y_label: "messages".to_owned(),
-        series: series.filter(|series: &Series| !series.points.is_empty()).collect(),
+        series: series.filter(|line| !line.points.is_empty()).collect(),
     }
 }

@@ -11,8 +11,8 @@ use quorate_core::{Meta, Span, Time};
 use quorate_sim::topology::Named;
 use serde_json::{Map, Value, json};
 
-use super::{Figure, Theory};
-use crate::chart::{Chart, Series};
+use super::{Figure, Theory, check_size, line};
+use crate::chart::Chart;
 use crate::group::{Figures, GroupSpec, OrderSpec, promise};
 use crate::{BadInput, Numbers, Spec, TopologySpec, measure};
 
@@ -74,10 +74,7 @@ pub fn compare(
     }
     let mut rows = Vec::new();
     for &nodes in sizes {
-        if !(3..=256).contains(&nodes) {
-            let reason = format!("{nodes} is not a number of nodes from 3 to 256");
-            return Err(BadInput::new("--nodes", reason));
-        }
+        check_size(nodes, 256)?;
         for meta in Group::CATALOGUE {
             progress(meta.name, nodes);
             let promise = promise(&Spec::new(meta.name, nodes))?;
@@ -276,17 +273,10 @@ pub fn chart(rows: &[Row]) -> Chart {
         }
     }
     let series = lines.into_iter().map(|(name, loss)| {
-        let of = |pick: &dyn Fn(&Row) -> Option<f64>| {
-            let mine = rows.iter().filter(|row| row.name() == name && row.loss == loss);
-            mine.filter_map(|row| Some((row.nodes as f64, pick(row)?))).collect()
-        };
+        let mine = rows.iter().filter(|row| row.name() == name && row.loss == loss);
         let short = name.trim_start_matches("group/");
         let lost = if loss > 0.0 { format!(", {} % lost", loss * 100.0) } else { String::new() };
-        Series {
-            name: format!("{short}{lost}"),
-            points: of(&|row| row.sendings.measured),
-            theory: of(&|row| row.sendings.theory.as_ref().and_then(|theory| theory.value)),
-        }
+        line(format!("{short}{lost}"), mine.map(|row| (row.nodes as f64, &row.sendings)))
     });
     Chart {
         title: "Group communication: packets per multicast".to_owned(),

@@ -9,8 +9,8 @@ use quorate_algorithms::mutex::{Mutex, Setup};
 use quorate_core::{Meta, NodeId, Span, Time, Topology};
 use serde_json::{Map, Value, json};
 
-use super::{Figure, Theory, violated};
-use crate::chart::{Chart, Series};
+use super::{Figure, Theory, check_size, line, violated};
+use crate::chart::Chart;
 use crate::mutex::{Figures, LoadSpec, MutexSpec, promise};
 use crate::registry::Study;
 use crate::{BadInput, NodeAt, Numbers, Run, Spec, measure};
@@ -93,10 +93,7 @@ pub fn compare(
 ) -> Result<Vec<Row>, BadInput> {
     let mut rows = Vec::new();
     for &nodes in sizes {
-        if !(3..=2000).contains(&nodes) {
-            let reason = format!("{nodes} is not a number of nodes from 3 to 2000");
-            return Err(BadInput::new("--nodes", reason));
-        }
+        check_size(nodes, 2000)?;
         for meta in Mutex::CATALOGUE {
             progress(meta.name, nodes);
             rows.push(row(meta, nodes)?);
@@ -216,15 +213,9 @@ impl Row {
 #[must_use]
 pub fn chart(rows: &[Row]) -> Chart {
     let series = Mutex::CATALOGUE.iter().map(|meta| {
-        let of = |pick: &dyn Fn(&Row) -> Option<f64>| {
-            let mine = rows.iter().filter(|row| row.algorithm == meta.name);
-            mine.filter_map(|row| Some((row.nodes as f64, pick(row)?))).collect()
-        };
-        Series {
-            name: meta.name.trim_start_matches("mutex/").to_owned(),
-            points: of(&|row| row.heavy.measured),
-            theory: of(&|row| row.heavy.theory.as_ref().and_then(|theory| theory.value)),
-        }
+        let mine = rows.iter().filter(|row| row.algorithm == meta.name);
+        let name = meta.name.trim_start_matches("mutex/").to_owned();
+        line(name, mine.map(|row| (row.nodes as f64, &row.heavy)))
     });
     Chart {
         title: "Mutual exclusion: messages per entry when everyone always wants".to_owned(),

@@ -3,9 +3,7 @@
 use std::convert::Infallible;
 
 use quorate_core::{
-    Algorithm, BadOption, Boot, Channels, Ctx, Fact, Family, Message, Meta, Monitor, NodeId,
-    NodeSet, Options, Paper, Protocol, Refusal, Shape, Sole, Span, Timing, Violation, Wait,
-    Workload,
+    Ctx, Message, NodeId, Own, Protocol, Refusal, Sole, Span, Topology, Wait, Workload,
 };
 
 /// At its start a node says this, plus how many messages it remembers.
@@ -26,76 +24,12 @@ impl Message for Number {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct Counting;
-
-/// Judges nothing.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Content;
-
-impl Monitor<(), u32> for Content {
-    const PROPERTIES: &'static [&'static str] = &[];
-
-    fn observe(&mut self, _: NodeId, _: Fact<'_, (), u32>) -> Result<(), Violation> {
-        Ok(())
-    }
-
-    fn owed(&self) -> NodeSet {
-        NodeSet::new()
-    }
-
-    fn settle(&self) -> Vec<Violation> {
-        Vec::new()
-    }
-}
-
-impl Family for Counting {
-    const NAME: &'static str = "counting";
-    type Command = ();
-    type Event = u32;
-    type Setup = ();
-    type Promise = ();
-    type Monitor = Content;
-
-    fn monitor(_: usize, (): &(), (): &()) -> Content {
-        Content
-    }
-
-    fn command(_: &str) -> Option<()> {
-        Some(())
-    }
-
-    fn event(text: &str) -> Option<u32> {
-        text.parse().ok()
-    }
-}
-
-impl Algorithm for Counter {
-    type Family = Counting;
-    type Config = ();
-    const META: Meta = Meta {
-        name: "counting/counter",
-        summary: "",
-        paper: Paper { authors: "", title: "", venue: "", year: 0, doi: "" },
-        shape: Shape::Complete,
-        channels: Channels::Unordered,
-        timing: Timing::Asynchronous,
-        survives: "",
-        kinds: &["NUMBER"],
-        options: &[],
-        costs: &[],
-        source: "",
-    };
-
-    fn promise((): &()) {}
-
-    fn configure(_: &Options<'_>) -> Result<(), BadOption> {
-        Ok(())
-    }
-
-    fn boot(boot: Boot<'_, Self>) -> Self {
-        Self { received: boot.kept.sole().copied().unwrap_or(0), sent: 0 }
-    }
+/// Two nodes that count.
+pub(crate) fn counters() -> Own<Counter> {
+    Own::new("counting/counter", &["NUMBER"], Topology::complete(2), |waking| {
+        let received = waking.kept.sole().copied().unwrap_or(0);
+        Counter { received, sent: 0 }
+    })
 }
 
 impl Protocol for Counter {

@@ -66,7 +66,7 @@ fn a_multicast_is_acknowledged_by_all_to_all() {
     for count in 1..=12 {
         let scene = scene(count, count);
         for pattern in [Pattern::default(), safe()] {
-            let log = run(&scene, users(&scene, &[1], 3, pattern), &fifo(), &detected(), |_| {});
+            let log = run(&scene, users(&scene, &[1], 3, pattern), &fifo(), &detected());
             let published = (ExtendedVirtualSynchrony::META.costs[0].value)(count as f64);
             assert_eq!(log.report.messages as f64, 3.0 * published);
             assert_eq!(log.told_of("deliver").len(), 3 * count);
@@ -74,7 +74,7 @@ fn a_multicast_is_acknowledged_by_all_to_all() {
     }
     // Safe delivery takes two delays, as any.
     let scene = scene(4, 4);
-    let log = run(&scene, users(&scene, &[2], 1, safe()), &fifo(), &detected(), |_| {});
+    let log = run(&scene, users(&scene, &[2], 1, safe()), &fifo(), &detected());
     assert!(log.told_of("deliver 2:1").iter().all(|(at, _)| *at == 3.0), "{:?}", log.told);
 }
 
@@ -83,7 +83,7 @@ fn a_change_after_a_crash_costs_as_published() {
     for count in 3..=10usize {
         let scene = scene(count, count);
         let nobody = users(&scene, &[], 0, Pattern::default());
-        let log = run(&scene, nobody, &fifo(), &crash(2, 1.0), |_| {});
+        let log = run(&scene, nobody, &fifo(), &crash(2, 1.0));
         let left = count as u64 - 1;
         let counts = ["JOIN", "COMMIT", "STATE", "DONE"].map(|kind| log.count(kind));
         assert_eq!(counts, [left * left, left - 1, left * (left - 1), left * (left - 1)]);
@@ -104,7 +104,7 @@ fn what_may_not_be_safe_is_delivered_between_two_configurations() {
     for (from, alone) in [71.5, 70.5].into_iter().zip(alone) {
         let network = cut(&[&[1, 2], &[3]], from, 1_000.0);
         let users = users(&scene, &[1], 7, pattern.clone());
-        let log = run(&scene, users, &network, &detected(), |_| {});
+        let log = run(&scene, users, &network, &detected());
         let told = |number| told(&log, number, 70.0, 1_000.0);
         for number in [1, 2] {
             assert_eq!(told(number), ["transition 1,2", "deliver 1:7", "install 3 1,2"]);
@@ -121,7 +121,7 @@ fn what_is_known_to_be_safe_is_delivered_in_the_old_configuration() {
     let pattern = Pattern { gap: units(10.0), ..safe() };
     // The acknowledgement of node 3 reaches node 1 and not node 2.
     let network = cut(&[&[2], &[3]], 11.5, 1_000.0);
-    let log = run(&scene, users(&scene, &[1], 1, pattern), &network, &crash(3, 12.5), |_| {});
+    let log = run(&scene, users(&scene, &[1], 1, pattern), &network, &crash(3, 12.5));
     assert_eq!(told(&log, 1, 0.0, 500.0), ["deliver 1:1", "transition 1,2", "install 3 1,2"]);
     assert_eq!(told(&log, 2, 0.0, 500.0), ["deliver 1:1", "transition 1,2", "install 3 1,2"]);
 }
@@ -133,7 +133,7 @@ fn all_parts_go_on_and_meet_again() {
     let scene = scene(5, 5);
     let pattern = Pattern { gap: units(30.0), ..Pattern::default() };
     let network = cut(&[&[1, 2, 3], &[4, 5]], 10.0, 50.0);
-    let log = run(&scene, users(&scene, &[1, 4], 1, pattern), &network, &detected(), |_| {});
+    let log = run(&scene, users(&scene, &[1, 4], 1, pattern), &network, &detected());
     for (numbers, side, id) in [(&[1, 2, 3][..], "1,2,3", 5), (&[4, 5], "4,5", 3)] {
         for &number in numbers {
             let (transition, install) =
@@ -155,7 +155,7 @@ fn who_cannot_reach_all_is_left_out() {
     let scene = scene(3, 3);
     let network = cut(&[&[1], &[3]], 10.0, 1_000.0);
     let nobody = users(&scene, &[], 0, Pattern::default());
-    let log = run(&scene, nobody, &network, &detected(), |_| {});
+    let log = run(&scene, nobody, &network, &detected());
     // And again one, when the cut is over.
     assert_eq!([1, 2].map(|number| views(&log, number)), [["1,2", "1,2,3"]; 2]);
     assert_eq!(views(&log, 3), ["3", "1,2,3"]);
@@ -171,7 +171,7 @@ fn nodes_join_leave_and_come_up_again() {
     };
     let faults = crashes_and_returns(&[(1, 60.0)], &[(1, 90.0)]);
     let faults = Faults { detection: detected().detection, ..faults };
-    let log = run(&scene, users(&scene, &[3], 5, pattern), &fifo(), &faults, |_| {});
+    let log = run(&scene, users(&scene, &[3], 5, pattern), &fifo(), &faults);
     let views = |number| views(&log, number);
     assert_eq!(views(3), ["1,2,3,4", "1,3,4", "3,4", "1,3,4"]);
     assert_eq!(views(4), views(3));

@@ -217,7 +217,7 @@ fn published_costs_are_as_measured() {
         for named in [Named::Path, Named::Star, Named::Tree(2)] {
             let scene = scene(&named, count, analysed(2.0, 2.0, 1.0, 1.0));
             let users = users(&scene, &[1, 2], 3, 5.0);
-            let log = testing::run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+            let log = testing::run(&scene, users, &Network::default(), &Faults::default());
             let data = cost("messages per multicast, no loss, DATA only")(count as f64) as u64;
             assert_eq!((log.count("DATA"), log.report.messages), (6 * data, 6 * data));
         }
@@ -229,13 +229,8 @@ fn lossy_star(config: Config) -> (f64, f64) {
     let units_sent = 300;
     let scene = star(12, config);
     let network = Network { loss_table: "2 1 0.33".parse().unwrap(), ..Network::default() };
-    let log = testing::run(
-        &scene,
-        users(&scene, &[2], units_sent, 60.0),
-        &network,
-        &Faults::default(),
-        |_| {},
-    );
+    let log =
+        testing::run(&scene, users(&scene, &[2], units_sent, 60.0), &network, &Faults::default());
     let each = |what| log.report.tally(what).sum as f64 / f64::from(units_sent);
     (each("nack"), each("duplicate"))
 }
@@ -257,7 +252,7 @@ fn all_arrives_whatever_is_lost() {
                 let scene = scene(&named, count, Config { adaptive, ..Config::default() });
                 let network = Network { loss, duplicate: 0.1, reorder: 0.1, ..Network::default() };
                 let users = users(&scene, &[1, 2, 5], 20, 3.0);
-                let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
+                let log = testing::run(&scene, users, &network, &Faults::default());
                 assert_eq!(log.told_of("deliver").len(), 60 * count);
                 assert!(log.report.tally("nack").sum > 0 && log.report.tally("repair").sum > 0);
             }
@@ -270,7 +265,7 @@ fn routers_pass_on_and_deliver_nothing() {
     let scene = star(4, Config::default());
     let users = users(&scene, &[2, 3], 5, 2.0);
     let network = Network { loss: 0.1, ..Network::default() };
-    let log = testing::run(&scene, users, &network, &Faults::default(), |_| {});
+    let log = testing::run(&scene, users, &network, &Faults::default());
     assert_eq!(log.told_of("deliver").len(), 10 * 4);
     assert!(log.told.iter().all(|(_, node, _)| *node != 1));
     assert_eq!(testing::refusal(&scene, node(1), wish(1)), Refusal::NotMember);
@@ -313,7 +308,7 @@ fn a_crashed_leaf_harms_nobody() {
     let scene = scene(&Named::Tree(2), 7, Config::default());
     let network = Network { loss: 0.1, ..Network::default() };
     let users = users(&scene, &[1, 4], 10, 3.0);
-    testing::run(&scene, users, &network, &crashes(&[(7, 10.0)]), |_| {});
+    testing::run(&scene, users, &network, &crashes(&[(7, 10.0)]));
     let mut back = scene.reboot(node(7), Life(1), &Kept::new());
     let data = Msg::Data(MessageId { sender: node(1), number: 1 });
     assert_eq!(feed(&mut back, 7, Input::Message { from: node(3), msg: data }), Ok(Vec::new()));

@@ -67,7 +67,7 @@ fn everybody_delivers_everything_in_every_order() {
             let scene = scene(4, 4, total, Config::default());
             let pattern = Pattern { orders: [order].into(), uniform, ..Pattern::default() };
             let users = users(&scene, &[1, 2, 3, 4], 5, pattern);
-            let log = run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+            let log = run(&scene, users, &Network::default(), &Faults::default());
             assert_eq!(log.told_of("deliver").len(), 4 * 4 * 5, "{order:?} {total:?} {uniform}");
         }
     }
@@ -86,7 +86,7 @@ fn costs_are_as_published() {
             let scene = scene(n as usize, n as usize, total, silent());
             let pattern = Pattern { orders: [order].into(), ..Pattern::default() };
             let users = users(&scene, &[2], 1, pattern);
-            let log = run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+            let log = run(&scene, users, &Network::default(), &Faults::default());
             let sum: u64 = others.iter().map(|(_, count)| count).sum();
             assert_eq!(log.count("DATA"), data);
             assert!(others.iter().all(|(kind, count)| log.count(kind) == *count), "{log:?}");
@@ -103,7 +103,7 @@ fn a_change_costs_three_rounds_and_a_decision() {
             let config = Config { authority, ..silent() };
             let scene = scene((n + register) as usize, n as usize, TotalBy::Sequencer, config);
             let users = users(&scene, &[], 0, Pattern::default());
-            let log = run(&scene, users, &Network::default(), &crash_at(&[(2, 1.0)]), |_| {});
+            let log = run(&scene, users, &Network::default(), &crash_at(&[(2, 1.0)]));
             let survivors = n - 1;
             for kind in ["FLUSH", "FLUSH-OK", "VIEW"] {
                 assert_eq!(log.count(kind), survivors - 1, "{kind} {n}");
@@ -119,7 +119,7 @@ fn what_one_survivor_has_all_deliver_before_the_view() {
     let scene = scene(3, 3, TotalBy::Sequencer, silent());
     let users = users(&scene, &[2], 1, Pattern::default());
     let network = cut(&[&[2], &[3]], 0.5, 1.2);
-    let log = run(&scene, users, &network, &crash_at(&[(2, 1.5)]), |_| {});
+    let log = run(&scene, users, &network, &crash_at(&[(2, 1.5)]));
     for kind in ["FLUSH", "FLUSH-OK", "REPAIR", "REPAIR-OK", "ACCEPT", "ACCEPTED", "VIEW"] {
         assert_eq!(log.count(kind), 1, "{kind}");
     }
@@ -142,7 +142,7 @@ fn what_no_survivor_has_nobody_delivers() {
     let scene = scene(3, 3, TotalBy::Sequencer, silent());
     let users = users(&scene, &[2], 1, Pattern::default());
     let network = cut(&[&[2], &[1, 3]], 0.5, 1.2);
-    let log = run(&scene, users, &network, &crash_at(&[(2, 1.5)]), |_| {});
+    let log = run(&scene, users, &network, &crash_at(&[(2, 1.5)]));
     assert_eq!(log.told_of("deliver"), [(1.0, 2)]);
     assert_eq!((last_view(&log, 1), last_view(&log, 3)), ("2 1,3".into(), "2 1,3".into()));
     assert_eq!((log.count("REPAIR"), log.count("VIEW")), (0, 1));
@@ -157,7 +157,7 @@ fn what_is_lacking_comes_in_pieces() {
         let pattern = Pattern { gap: Span::ZERO, ahead_max: 1_000, ..Pattern::default() };
         let users = users(&scene, &[2], 200, pattern);
         let network = cut(&[&[2], &[lacks]], 0.0, 2.5);
-        let log = run(&scene, users, &network, &crash_at(&[(2, 5.0)]), |_| {});
+        let log = run(&scene, users, &network, &crash_at(&[(2, 5.0)]));
         assert_eq!((log.count(kind), log.count("FLUSH-OK")), (count, 1), "{kind}");
         assert_eq!(log.told_of("deliver").len(), 3 * 200);
     }
@@ -225,7 +225,7 @@ fn only_the_primary_partition_goes_on() {
     let mut network = cut(&[&[1, 2, 3], &[4, 5]], 10.0, far);
     network.partitions.extend(cut(&[&[1, 2], &[3]], 50.0, far).partitions);
     let faults = crash_at(&[]);
-    let log = crate::testing::run_until(&scene, users, &network, &faults, time(200.0), 1, |_| {});
+    let log = crate::testing::run_until(&scene, users, &network, &faults, time(200.0), 1);
     assert_eq!((last_view(&log, 1), last_view(&log, 2)), ("3 1,2".into(), "3 1,2".into()));
     assert_eq!(last_view(&log, 3), "2 1,2,3");
     assert_eq!((last_view(&log, 4), last_view(&log, 5)), (String::new(), String::new()));
@@ -243,7 +243,7 @@ fn a_crash_a_join_and_a_leave_change_the_view() {
                 ..Pattern::default()
             };
             let users = users(&scene, &[1, 2, 3, 4, 5], 10, pattern);
-            let log = run(&scene, users, &Network::default(), &crash_at(&[(1, 6.0)]), |_| {});
+            let log = run(&scene, users, &Network::default(), &crash_at(&[(1, 6.0)]));
             assert_eq!(last_view(&log, 5), "3 3,4,5", "{:?}", log.told);
         }
     }
@@ -254,7 +254,7 @@ fn a_herd_joins_in_one_view() {
     let scene = scene(12, 3, TotalBy::Sequencer, silent());
     let joins = (4..=12).map(|number| (node(number), units(1.0))).collect();
     let users = users(&scene, &[1], 3, Pattern { joins, ..Pattern::default() });
-    let log = run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+    let log = run(&scene, users, &Network::default(), &Faults::default());
     // The first to ask begins a change, and all who have asked meanwhile come in with it.
     assert_eq!(last_view(&log, 12), "2 1,2,3,4,5,6,7,8,9,10,11,12");
 }
@@ -268,7 +268,7 @@ fn the_coordinator_may_die_in_every_step() {
         let pattern = Pattern { orders: [Order::Total].into(), ..Pattern::default() };
         let users = users(&scene, &[2, 3, 5], 4, pattern);
         let faults = crash_at(&[(5, 1.5), (1, at)]);
-        let log = run(&scene, users, &Network::default(), &faults, |_| {});
+        let log = run(&scene, users, &Network::default(), &faults);
         assert!(last_view(&log, 4).ends_with(" 2,3,4"), "{at}: {:?}", log.told);
     }
 }
@@ -279,7 +279,7 @@ fn what_is_kept_is_bounded_by_the_window() {
     let scene = scene(members, members, TotalBy::Sequencer, Config { window, ..Config::default() });
     let pattern = Pattern { gap: Span::ZERO, ahead_max: 1_000, ..Pattern::default() };
     let users = users(&scene, &[1, 2, 3, 4], 200, pattern);
-    let log = run(&scene, users, &Network::default(), &Faults::default(), |_| {});
+    let log = run(&scene, users, &Network::default(), &Faults::default());
     let kept = log.report.tally("buffered").max;
     assert!((2..=u64::from(window) * members as u64).contains(&kept), "{kept}");
 }
@@ -380,7 +380,7 @@ fn a_lost_majority_waits_and_breaks_nothing() {
     let scene = scene(3, 3, TotalBy::Sequencer, silent());
     let users = users(&scene, &[1], 10, Pattern::default());
     let faults = crash_at(&[(2, 2.5), (3, 2.6)]);
-    let log = run_unjudged(&scene, users, &Network::default(), &faults, |_| {});
+    let log = run_unjudged(&scene, users, &Network::default(), &faults);
     let broken: Vec<_> = log.report.violations().map(|(_, broken)| broken.property).collect();
     assert_eq!(broken, ["liveness"]);
     assert_eq!(last_view(&log, 1), "");

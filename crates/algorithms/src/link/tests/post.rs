@@ -129,8 +129,6 @@ impl Protocol for Office {
     type Event = Letter;
     type Stable = core::convert::Infallible;
 
-    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, _: PostIt) -> Result<(), Refusal> {
         let send = Send { to: self.next, msg: Letter(self.posted) };
         self.link(cx, |link, cx| link.on_command(cx, send))?;
@@ -222,7 +220,7 @@ fn a_bad_network_costs_time_and_nothing_else() {
     for seed in 0..50 {
         let (faults, until) = (Faults::default(), Time(u64::MAX));
         let scene = scene(Settings::default());
-        let log = testing::run_until(&scene, Writer(200), &network, &faults, until, seed, |_| {});
+        let log = testing::run_until(&scene, Writer(200), &network, &faults, until, seed);
         assert_eq!(log.report.violations().count(), 0, "seed {seed}");
         assert_eq!(log.told.len(), 200);
         assert!(log.report.quiet && log.count(super::RESEND) > 0);
@@ -233,7 +231,7 @@ fn a_bad_network_costs_time_and_nothing_else() {
 #[test]
 fn a_good_network_carries_each_letter_once() {
     let (network, faults) = (Network::default(), Faults::default());
-    let log = testing::run(&scene(Settings::default()), Writer(200), &network, &faults, |_| {});
+    let log = testing::run(&scene(Settings::default()), Writer(200), &network, &faults);
     assert_eq!((log.count("LETTER"), log.count(super::RESEND)), (200, 0));
     assert!(log.count(super::LINK_ACK) <= 200);
 }
@@ -247,13 +245,13 @@ fn a_dead_peer_is_given_up_and_a_reborn_one_is_not() {
     let crashes = [Crash { node: NodeId::at(1), at: Time::ZERO }].to_vec();
     let dead = Faults { crashes: crashes.clone(), ..Faults::default() };
     let network = Network::default();
-    let log = testing::run_unjudged(&scene, Writer(1), &network, &dead, |_| {});
+    let log = testing::run_unjudged(&scene, Writer(1), &network, &dead);
     assert_eq!((log.count(super::RESEND), log.report.quiet), (3, true));
     // 10, 20, 40 and 40 units after the letter.
     assert_eq!(log.report.end, Time::ZERO + Span::units(1 + 10 + 20 + 40 + 40));
     let recoveries = [Recovery { node: NodeId::at(1), at: Time::ZERO + Span::units(50) }].to_vec();
     let reborn = Faults { crashes, recoveries, ..Faults::default() };
-    let log = testing::run(&scene, Writer(1), &network, &reborn, |_| {});
+    let log = testing::run(&scene, Writer(1), &network, &reborn);
     // The sending of 71 arrives at 72 and is not for this life, which its sender hears at 73.
     assert_eq!(log.told, [(74.0, 2, "Letter(0)".into())]);
 }

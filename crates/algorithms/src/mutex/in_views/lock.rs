@@ -188,8 +188,6 @@ impl<A: Solution<Family = Mutex>> Protocol for Lock<A> {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         let before = self.user;
         self.user = match before.admit(command)? {

@@ -44,7 +44,7 @@ fn run<A: Algorithm<Family = Mutex>>(
     let scene = scene::<A>(count, None);
     let network = Network { fifo: true, ..Network::default() };
     let users = wishes_at(count, &scene.setup, wishes, 10.0);
-    testing::run(&scene, users, &network, &crash_at(crashes), |_| {})
+    testing::run(&scene, users, &network, &crash_at(crashes))
 }
 
 /// Who entered, with which token, in order.
@@ -174,7 +174,7 @@ fn options_that_do_not_fit_a_smaller_view_give_way() {
     let scene = Scene::<InViews<Central>>::new(topology, Setup::new(3), config);
     let users = users(3, 2);
     let network = Network { fifo: true, ..Network::default() };
-    let log = testing::run(&scene, users, &network, &crash_at(&[(3, 5.0)]), |_| {});
+    let log = testing::run(&scene, users, &network, &crash_at(&[(3, 5.0)]));
     assert!(entries(&log).iter().any(|(_, fence)| fence.starts_with("2:")));
 }
 

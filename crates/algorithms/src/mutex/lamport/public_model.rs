@@ -71,8 +71,6 @@ impl Protocol for Process {
     type Event = Event;
     type Stable = Infallible;
 
-    fn on_start(&mut self, _: &mut Ctx<'_, Self>) {}
-
     fn on_command(&mut self, cx: &mut Ctx<'_, Self>, command: Command) -> Result<(), Refusal> {
         match command {
             Command::Acquire => {
