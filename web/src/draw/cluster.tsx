@@ -71,6 +71,34 @@ function looks(it: Member, colours: Palette): { fill: string; edge: string; ink:
 
 export const wordFor = (it: Member): string => looks(it, palette()).word;
 
+/** What a picture is drawn on, here and in a file. */
+function Sheet(props: {
+  width: number;
+  height: number;
+  role: "group" | "img";
+  label: string;
+  svg?: { current: SVGSVGElement | null };
+  onClick?: () => void;
+  children: ComponentChildren;
+}) {
+  const { width, height } = props;
+  return (
+    <svg
+      ref={props.svg}
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      xmlns="http://www.w3.org/2000/svg"
+      font-family={FONT}
+      role={props.role}
+      aria-label={props.label}
+      onClick={props.onClick}
+    >
+      {props.children}
+    </svg>
+  );
+}
+
 export function ClusterPicture(props: {
   width: number;
   height: number;
@@ -105,17 +133,7 @@ export function ClusterPicture(props: {
     },
   });
   return (
-    <svg
-      ref={props.svg}
-      width={width}
-      height={height}
-      viewBox={`0 0 ${width} ${height}`}
-      xmlns="http://www.w3.org/2000/svg"
-      font-family={FONT}
-      role="group"
-      aria-label={t.live.topology}
-      onClick={() => props.onSelect?.(undefined)}
-    >
+    <Sheet {...props} role="group" label={t.live.topology} onClick={() => props.onSelect?.(undefined)}>
       {pairs.map(([a, b]) => {
         const [[ax, ay], [bx, by]] = [at.get(a.name)!, at.get(b.name)!];
         const state = linkState(a, b);
@@ -162,7 +180,7 @@ export function ClusterPicture(props: {
           pick={pick({ kind: "member", name: it.name })}
         />
       ))}
-    </svg>
+    </Sheet>
   );
 }
 
@@ -377,16 +395,7 @@ export function ViewsPicture(props: {
   const between = (from: number, to: number | undefined) =>
     [Math.max(NAMES, x(from)), Math.min(props.moves ? x(end) : right, x(to ?? end))] as const;
   return (
-    <svg
-      ref={props.svg}
-      width={width}
-      height={height}
-      viewBox={`0 0 ${width} ${height}`}
-      xmlns="http://www.w3.org/2000/svg"
-      font-family={FONT}
-      role="img"
-      aria-label={t.live.spacetime}
-    >
+    <Sheet {...props} role="img" label={t.live.spacetime}>
       <Ticks {...{ start, window, x, right, height, colours }} busy={props.moves ? x(end) : undefined} />
       {(["consensus", "founding", "seat", "lock"] as const)
         .filter((about) => !props.hidden.has(about))
@@ -480,7 +489,7 @@ export function ViewsPicture(props: {
           </text>
         </g>
       )}
-    </svg>
+    </Sheet>
   );
 }
 

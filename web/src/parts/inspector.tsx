@@ -209,7 +209,7 @@ function EventCard(props: {
           <p>{broken.text}</p>
         </div>
       )}
-      <div class="cones" role="group" aria-label={t.inspect.past}>
+      <div class="segments cones" role="group" aria-label={t.inspect.past}>
         <button type="button" aria-pressed={!cone} onClick={() => look(undefined)}>
           {t.inspect.all}
         </button>
