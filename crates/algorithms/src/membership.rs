@@ -46,8 +46,8 @@
 //! [`Life`].
 //!
 //! Whoever was left out learns of it: the coordinator of the change announces the view to all whom
-//! it reaches, and shows it to others when they are reached again; who becomes coordinator shows it
-//! to all who were left out before; and whoever says anything in an earlier view is shown the later
+//! it reaches; the coordinator of the view, if it is another or a new one, shows it to all who were left
+//! out before, and to others when they are reached again; and whoever says anything in an earlier view is shown the later
 //! one by whoever hears it. A wish to join is put again ([`Pace`]) until it is granted, or told to be
 //! of a life that is over already (OUT).
 //!

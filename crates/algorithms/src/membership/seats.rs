@@ -147,6 +147,8 @@ impl<T: Tenant> Hall<T> {
     ) {
         cx.trace("install", &[("view", view.id.0), ("members", view.members.len() as u64)]);
         self.standing = Standing::Member;
+        // Whoever coordinates the change to a view has announced it.
+        let announced = self.lead.is_some();
         self.move_to(view);
         self.stopped = doors == Doors::Shut;
         self.begin(cx, origin);
@@ -157,7 +159,7 @@ impl<T: Tenant> Hall<T> {
         self.read_early(cx);
         let presides = self.coordinator() == Some(self.me);
         let presided = core::mem::replace(&mut self.presides, presides);
-        if presides && !presided {
+        if presides && !(presided && announced) {
             self.show_to_left_out(cx);
         }
         self.doubt_newcomers(cx);
@@ -171,8 +173,8 @@ impl<T: Tenant> Hall<T> {
         }
     }
 
-    /// Shows the view to those who were left out under another coordinator, which may not have told
-    /// them.
+    /// Shows the view to those who were left out by another coordinator, of this change or of an
+    /// earlier one, which may not have told them: it need not reach whom this one reaches.
     fn show_to_left_out(&self, cx: &mut Ctx<'_, Self>) {
         let Lives { over, down, joiners, .. } = &self.lives;
         let knows = |node: NodeId| {

@@ -111,6 +111,30 @@ fn most_go_on_without_a_senior_that_reaches_few() {
     all_can_enter(&mut stage, &[1, 2, 3, 4, 5]);
 }
 
+/// 4 takes its seniors for dead for a moment, and begins a change; when it reaches 1 and 2 again it goes
+/// on with them, and without 3, which it does not reach and therefore does not tell. 1 has been
+/// coordinator all the time, but of another change: it has to tell 3, which waits and says nothing more.
+#[test]
+fn who_is_left_out_by_a_junior_hears_of_it_from_the_coordinator() {
+    let mut stage = locks(4);
+    stage.command(1, Command::Acquire);
+    stage.settle();
+    stage.command(3, Command::Acquire);
+    stage.settle();
+    stage.detect(4, 1, Liveness::Down);
+    stage.detect(4, 2, Liveness::Down);
+    stage.cut(3, 4);
+    stage.detect(4, 1, Liveness::Up);
+    stage.detect(4, 2, Liveness::Up);
+    stage.settle();
+    assert!(stage.node(4).view().id > ViewId(1), "there is no change");
+    assert!(stage.node(3).view().id > ViewId(1), "3 does not hear of it");
+    stage.heal();
+    stage.command(1, Command::Release);
+    stage.wait();
+    assert!(stage.told.iter().any(|(who, what)| *who == 3 && what.starts_with("Fenced")));
+}
+
 /// Everybody crashes and comes up again: a majority of the last view decides on the next one, in
 /// which nobody is inside. Tokens go on growing.
 #[test]
