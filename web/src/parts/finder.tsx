@@ -1,7 +1,7 @@
 // Find anything by its name: algorithms, lectures, views.
 
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { catalogue, family } from "../model/catalogue";
 import { lectures } from "../model/lectures";
 import { here } from "../model/link";
@@ -40,7 +40,8 @@ export function Finder() {
   const chosen = useSignal(0);
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLUListElement>(null);
-  useEffect(() => {
+  // Whoever types right after the key that opens it is not to lose a letter.
+  useLayoutEffect(() => {
     if (finder.value) {
       query.value = "";
       chosen.value = 0;

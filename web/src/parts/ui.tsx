@@ -1,7 +1,7 @@
 // The small things that views are made of.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../texts";
 import { Icon } from "./icons";
 
@@ -183,7 +183,8 @@ export function Dialog(props: {
   class?: string;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before anything else happens, so that the next key is already the dialog's.
+  useLayoutEffect(() => {
     const element = dialog.current;
     if (!element) return;
     if (props.open && !element.open) element.showModal();
