@@ -7,6 +7,9 @@ use std::time::Instant;
 use crate::shell::{Step, cargo, output_of, run, run_silently, step};
 use crate::{Failure, Outcome, docs, packages, servers, source, tidy as rules, web};
 
+/// How everything is built that is tried.
+pub(crate) const PROFILE: &str = "ci";
+
 /// Targets without an operating system that have what `alloc` needs, best known first.
 const BARE_METAL: &[&str] = &[
     "thumbv7em-none-eabi",
@@ -35,7 +38,11 @@ pub(crate) fn verify(root: &Path) -> Outcome {
     check("deny", &|| deny(root))?;
     check("package", &|| packages::check(root))?;
     check("clippy", &|| {
-        tool("clippy --quiet --locked --workspace --all-targets --all-features -- -D warnings")
+        // As the tests are built, so that what runs while something is built is made once.
+        tool(&format!(
+            "clippy --quiet --locked --profile {PROFILE} --workspace --all-targets --all-features \
+             -- -D warnings"
+        ))
     })?;
     check("no_std", &|| no_std(root))?;
     check("servers", &servers::install)?;
@@ -82,6 +89,8 @@ fn no_std(root: &Path) -> Result<Step, String> {
         "check",
         "--quiet",
         "--locked",
+        "--profile",
+        PROFILE,
         "-p",
         "quorate-core",
         "-p",
@@ -105,7 +114,7 @@ fn no_std(root: &Path) -> Result<Step, String> {
 fn test(root: &Path) -> Result<Step, String> {
     // All features, so that no example and no doc test is left out.
     let mut words = vec!["test", "--locked", "--workspace", "--all-features"];
-    words.extend(["--quiet", "--no-fail-fast", "--profile", "ci"]);
+    words.extend(["--quiet", "--no-fail-fast", "--profile", PROFILE]);
     let printed = run_silently(cargo(root, &words))?;
     let counts = printed.lines().filter_map(|line| {
         let (count, _) = line.strip_prefix("test result: ok. ")?.split_once(" passed")?;
@@ -116,6 +125,7 @@ fn test(root: &Path) -> Result<Step, String> {
 
 fn rustdoc(root: &Path) -> Result<Step, String> {
     let mut words = vec!["doc", "--quiet", "--locked", "--workspace", "--no-deps"];
+    words.extend(["--profile", PROFILE]);
     // The doc comments of the command line are its help, and its name is that of the library.
     words.extend(["--all-features", "--exclude", "quorate-cli"]);
     let mut command = cargo(root, &words);
@@ -150,7 +160,7 @@ pub(crate) fn fix(root: &Path) -> Outcome {
         Err(_) => web::build(root).map(|()| Step::Done("built anew".into())),
     })?;
     step("golden", || {
-        let words = ["test", "--profile", "ci", "-p", "quorate-lab", "-p", "quorate-cli"];
+        let words = ["test", "--profile", PROFILE, "-p", "quorate-lab", "-p", "quorate-cli"];
         let mut command = cargo(root, &words);
         command.arg("--quiet").env("UPDATE", "1");
         run_silently(command).map(|_| Step::Done(String::new()))

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::chores::PROFILE;
 use crate::shell::{cargo, run, run_silently, target};
 use crate::source::read_text;
 
@@ -48,9 +49,9 @@ fn generated(root: &Path) -> Result<[(&'static str, String); 3], String> {
 pub(crate) fn build(root: &Path) -> Result<PathBuf, String> {
     let words = ["build", "--quiet", "--locked", "--workspace", "--all-features"];
     let mut command = cargo(root, &words);
-    command.args(["--profile", "ci", "--bin", "quorate"]);
+    command.args(["--profile", PROFILE, "--bin", "quorate"]);
     run(command)?;
-    Ok(target(root)?.join("ci/quorate"))
+    Ok(target(root)?.join(PROFILE).join("quorate"))
 }
 
 /// The names of all algorithms.
