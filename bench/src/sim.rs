@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
+use quorate_algorithms::election::chang_roberts::{Compare, Config};
 use quorate_algorithms::election::{ChangRoberts, Criterion, Initiators, Setup};
 use quorate_core::{NodeSet, Scene, Span, Time, Topology};
 use quorate_sim::{Draw, Faults, Latency, Network, Pace, World, stream};
@@ -84,7 +85,9 @@ fn hand_written(ids: &[u32], latency: &Latency) -> u64 {
 /// The same in the simulator: messages, seconds, allocations of the second half.
 fn simulated(ids: &[u32], latency: &Latency) -> (u64, f64, u64) {
     let setup = Setup::with_ids(ids, Criterion::Highest);
-    let scene = Scene::<ChangRoberts>::new(Topology::ring(ids.len()), setup, Default::default());
+    // As in the paper, and in the loop: a node knows its own number and no other.
+    let config = Config { compare: Compare::Own, ..Config::default() };
+    let scene = Scene::<ChangRoberts>::new(Topology::ring(ids.len()), setup, config);
     let network = Network { latency: latency.clone(), ..Network::default() };
     let faults = Faults::default();
     let users = Initiators::at_once(NodeSet::first(ids.len()));
