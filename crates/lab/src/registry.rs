@@ -452,12 +452,17 @@ impl<F: Listed> Maker<F> for Bare {
             acyclic: A::ACYCLIC,
             keeps_timers: !is_never::<A::Timer>(),
             persists: !is_never::<A::Stable>(),
+            #[cfg(not(test))]
             simulate: |spec, watch| {
                 let given = elected::<F>(spec, &A::META)?;
                 let given = given.options_of(&A::META)?;
                 let config = A::configure(&Options(&given)).map_err(|bad| unwanted(spec, bad))?;
                 run(spec, spec.scene::<A>(config)?, watch)
             },
+            // The unit tests of this crate have the sum simulate, which does the same: so the
+            // simulators of all algorithms are not compiled for them once more.
+            #[cfg(test)]
+            simulate: |spec, watch| run(spec, stacked::<F>(spec)?, watch),
         }
     }
 }

@@ -291,10 +291,7 @@ impl Spec {
         A: Solution,
         A::Family: Listed,
     {
-        if self.nodes == 0 || self.nodes > NODES_MAX {
-            let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", self.nodes);
-            return Err(BadInput::new("--nodes", reason));
-        }
+        self.admit_nodes()?;
         let grown = A::Family::tree_from(self.given_to::<A::Family>()?);
         let topology = self.topology(A::traits(&config).shape, grown)?;
         let setup = A::Family::setup(self, &topology)?;
@@ -303,6 +300,14 @@ impl Spec {
         scene.fits().map_err(|bad| BadInput::new("--topology", bad))?;
         A::admit(&scene).map_err(bad_option)?;
         Ok(scene)
+    }
+
+    fn admit_nodes(&self) -> Result<(), BadInput> {
+        if self.nodes == 0 || self.nodes > NODES_MAX {
+            let reason = format!("{} is not a number of nodes from 1 to {NODES_MAX}", self.nodes);
+            return Err(BadInput::new("--nodes", reason));
+        }
+        Ok(())
     }
 
     /// The options of the algorithm, as given.

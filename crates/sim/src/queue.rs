@@ -83,6 +83,19 @@ fn key(after: u64, place: usize) -> u64 {
     after << PLACE_BITS | place as u64
 }
 
+// What does not depend on the events is compiled once, and not once for each kind of events.
+
+/// Sorts keys: by time and then by arrival, the latest first.
+fn latest_first(keys: &mut [u64]) {
+    keys.sort_unstable_by(|one, other| other.cmp(one));
+}
+
+/// Puts a key between those that are sorted.
+fn put_in_order(sorted: &mut Vec<u64>, key: u64) {
+    let later = sorted.partition_point(|other| *other > key);
+    sorted.insert(later, key);
+}
+
 impl<T> Queue<T> {
     /// An empty queue that does not grow before so many events wait.
     pub(crate) fn with_room(events: usize) -> Self {
@@ -232,8 +245,7 @@ impl<T> Queue<T> {
             left -= entries.len();
             chunk = self.next_chunk[chunk as usize];
         }
-        // By time and then by arrival, the latest first.
-        self.sorted.sort_unstable_by(|one, other| other.cmp(one));
+        latest_first(&mut self.sorted);
         self.sorted_until = slot.latest.saturating_add(1);
     }
 
@@ -275,8 +287,7 @@ impl<T> Queue<T> {
         let key = key(time - self.base, place);
         let entry = self.entry_of(key);
         self.entries[entry] = (time, Some(item));
-        let later = self.sorted.partition_point(|other| *other > key);
-        self.sorted.insert(later, key);
+        put_in_order(&mut self.sorted, key);
     }
 
     /// Has the sorted events wait again, because there are too many.

@@ -3,7 +3,7 @@
 use quorate_core::{Time, Verdict, Violation};
 
 /// What a run came to, as far as it does not depend on the family.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
     /// How many events were handled.
     pub events: u64,

@@ -2,6 +2,7 @@
 
 mod causes;
 mod detection;
+mod links;
 mod outside;
 mod stall;
 
@@ -15,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, stream};
 use causes::Causes;
-use outside::{Event, Outside, Traffic};
+use outside::{Event, Outside};
 use stall::Stalled;
 
 /// Watches the facts of a run as they happen, to measure what a family wants measured.
@@ -483,22 +484,13 @@ where
                 self.end_record();
             }
         }
-        let counts = self.outside.counts;
-        let handled = || counts.traffic.iter().map(Traffic::handled);
         let report = Report {
             events: self.events,
             end: self.outside.now,
             quiet: self.pace == Pace::Quiet,
-            messages: counts.messages,
-            sendings: counts.traffic.iter().map(|node| u64::from(node.sendings)).sum(),
-            handled_max: handled().max().unwrap_or(0),
-            handled_mean: handled().sum::<u64>() as f64 / counts.traffic.len().max(1) as f64,
-            by_kind: counts.by_kind,
-            tallies: counts.tallies,
-            lost: counts.lost,
-            duplicated: counts.duplicated,
             refused: self.refused,
             verdicts: self.judge.verdicts(),
+            ..self.outside.counts.report()
         };
         (report, self.observer)
     }

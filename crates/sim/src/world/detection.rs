@@ -6,7 +6,7 @@ use quorate_core::{CommandOf, EventOf, Input, Liveness, NodeId, Span, System, Ti
 
 use super::outside::Event;
 use super::{Observer, World};
-use crate::Pause;
+use crate::{Faults, Network, Pause};
 
 impl<S, W, O> World<'_, S, W, O>
 where
@@ -21,7 +21,9 @@ where
 
     /// Speaks to a node, unless the word has become wrong meanwhile.
     pub(super) fn speak(&mut self, node: NodeId, peer: NodeId, now: Liveness) {
-        if let (Liveness::Up, Some(until)) = (now, self.outside.cut_until(peer, node)) {
+        if let (Liveness::Up, Some(until)) =
+            (now, self.outside.network().cut_until(peer, node, self.outside.now))
+        {
             if until < Time(u64::MAX) {
                 let after = self.outside.faults.detection.unwrap_or_default();
                 self.outside.schedule(until + after, Event::detect(node, peer, now));
@@ -47,7 +49,11 @@ where
         let at = self.outside.now + after;
         for peer in NodeId::first(self.nodes.len()).filter(|&peer| peer != node) {
             // As for all others, a cut that will be over goes unnoticed.
-            let cut = self.outside.cut_until(peer, node).is_some_and(|until| until > at);
+            let cut = self
+                .outside
+                .network()
+                .cut_until(peer, node, self.outside.now)
+                .is_some_and(|until| until > at);
             if !self.outside.is_up(peer) || cut {
                 let event = Event::Suspect { node, peer };
                 self.outside.schedule(at, event);
@@ -58,30 +64,45 @@ where
     /// Tells of those who cannot be heard because of a cut or a pause, if it lasts long enough.
     pub(super) fn detect_gaps(&mut self) {
         let Some(after) = self.detection() else { return };
-        let nodes = || NodeId::first(self.nodes.len());
-        let mut words = Vec::new();
-        let mut unheard = |node, peer, from: Time, until: Time| {
-            if from + after < until {
-                words.push((from + after, Event::Suspect { node, peer }));
-                if until < Time(u64::MAX) {
-                    words.push((until + after, Event::Trust { node, peer }));
-                }
-            }
-        };
-        for gap in self.outside.gaps() {
-            for (node, peer) in nodes().flat_map(|node| nodes().map(move |peer| (node, peer))) {
-                if gap.severs(peer, node, gap.start()) {
-                    unheard(node, peer, gap.start(), gap.until());
-                }
-            }
-        }
-        for &Pause { node: peer, from, until } in &self.outside.faults.pauses {
-            for node in nodes().filter(|&node| node != peer) {
-                unheard(node, peer, from, until);
-            }
-        }
-        for (at, event) in words {
-            self.outside.schedule(at, event);
+        let (network, faults) = (self.outside.network(), self.outside.faults);
+        for Word { at, node, peer, now } in words_on_gaps(self.nodes.len(), network, faults, after)
+        {
+            self.outside.schedule(at, Event::detect(node, peer, now));
         }
     }
+}
+
+/// What the detector says to a node about a peer.
+struct Word {
+    at: Time,
+    node: NodeId,
+    peer: NodeId,
+    now: Liveness,
+}
+
+/// What it says about those who cannot be heard for longer than it takes to notice.
+fn words_on_gaps(count: usize, network: &Network, faults: &Faults, after: Span) -> Vec<Word> {
+    let nodes = || NodeId::first(count);
+    let mut words = Vec::new();
+    let mut unheard = |node, peer, from: Time, until: Time| {
+        if from + after < until {
+            words.push(Word { at: from + after, node, peer, now: Liveness::Down });
+            if until < Time(u64::MAX) {
+                words.push(Word { at: until + after, node, peer, now: Liveness::Up });
+            }
+        }
+    };
+    for gap in network.gaps() {
+        for (node, peer) in nodes().flat_map(|node| nodes().map(move |peer| (node, peer))) {
+            if gap.severs(peer, node, gap.start()) {
+                unheard(node, peer, gap.start(), gap.until());
+            }
+        }
+    }
+    for &Pause { node: peer, from, until } in &faults.pauses {
+        for node in nodes().filter(|&node| node != peer) {
+            unheard(node, peer, from, until);
+        }
+    }
+    words
 }

@@ -2,14 +2,14 @@
 
 use quorate_core::trace::Recorder;
 use quorate_core::{
-    Effect, Kept, Liveness, Message, NodeId, NodeSet, Protocol, Sink, Span, System, Time, Topology,
+    Effect, Kept, Liveness, Message, NodeId, NodeSet, Protocol, Sink, Span, System, Time,
 };
 use rustc_hash::FxHashMap;
 
 use super::causes::Causes;
-use crate::network::Gap;
+use super::links::{Links, Way};
 use crate::queue::Queue;
-use crate::{Draw, Faults, Network, Tally, Tampered, Tampering, stream};
+use crate::{Draw, Faults, Network, Report, Tally, stream};
 
 /// Something on the agenda. Where no field is smaller than four bytes, moving a message takes few
 /// instructions; hence two events for the two words of a failure detector.
@@ -85,8 +85,70 @@ pub(super) struct Traffic {
     pub(super) received: u32,
 }
 
+impl Counts {
+    fn new(kinds: &[&'static str], nodes: usize) -> Self {
+        Self {
+            messages: 0,
+            by_kind: kinds.iter().map(|&kind| (kind, 0)).collect(),
+            last_kind: 0,
+            tallies: Vec::new(),
+            lost: 0,
+            duplicated: 0,
+            traffic: vec![Traffic::default(); nodes],
+        }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, kind: &'static str) {
+        self.messages += 1;
+        // Kinds are constants: mostly it is the very same one as last time.
+        match self.by_kind.get_mut(self.last_kind) {
+            Some((known, count)) if std::ptr::eq(*known, kind) => *count += 1,
+            _ => self.count_other(kind),
+        }
+    }
+
+    #[inline(never)]
+    fn count_other(&mut self, kind: &'static str) {
+        let by_kind = &mut self.by_kind;
+        let known = by_kind.iter().position(|(known, _)| std::ptr::eq(*known, kind));
+        let known = known.or_else(|| by_kind.iter().position(|(known, _)| *known == kind));
+        let place = known.unwrap_or_else(|| unnamed(kind));
+        by_kind[place].1 += 1;
+        self.last_kind = place;
+    }
+
+    /// What was counted, and nothing else yet.
+    pub(super) fn report(self) -> Report {
+        let handled = || self.traffic.iter().map(Traffic::handled);
+        Report {
+            messages: self.messages,
+            sendings: self.traffic.iter().map(|node| u64::from(node.sendings)).sum(),
+            handled_max: handled().max().unwrap_or(0),
+            handled_mean: handled().sum::<u64>() as f64 / self.traffic.len().max(1) as f64,
+            by_kind: self.by_kind,
+            tallies: self.tallies,
+            lost: self.lost,
+            duplicated: self.duplicated,
+            ..Report::default()
+        }
+    }
+
+    fn tally(&mut self, what: &'static str, value: u64) {
+        let tally = match self.tallies.iter().position(|(known, _)| *known == what) {
+            Some(place) => &mut self.tallies[place].1,
+            None => {
+                self.tallies.push((what, Tally::default()));
+                &mut self.tallies.last_mut().expect("it was just put there").1
+            }
+        };
+        tally.sum += value;
+        tally.max = tally.max.max(value);
+    }
+}
+
 impl Traffic {
-    pub(super) fn handled(&self) -> u64 {
+    fn handled(&self) -> u64 {
         u64::from(self.sent) + u64::from(self.received)
     }
 }
@@ -109,10 +171,7 @@ pub(super) struct Outside<'a, P: Protocol> {
     pub(super) faults: &'a Faults,
     /// What each node keeps.
     pub(super) kept: FxHashMap<NodeId, Kept<P::Stable>>,
-    topology: &'a Topology,
-    network: &'a Network,
-    /// Every message arrives once, after its latency and nothing else.
-    plain: bool,
+    links: Links<'a>,
     /// All clocks run true.
     true_clocks: bool,
     /// What the step does, where that is not carried out before its records are on disk.
@@ -121,15 +180,6 @@ pub(super) struct Outside<'a, P: Protocol> {
     /// The setting that counts of each timer that is set.
     timers: FxHashMap<(NodeId, P::Timer), u64>,
     settings: u64,
-    /// By link: when its last message arrives, where links keep the order and latencies vary.
-    link_busy_until: Vec<Time>,
-    /// When the sending begins that the step is at: later than now where a shared medium is busy.
-    begins: Time,
-    /// Until when a shared medium is busy.
-    medium_busy_until: Time,
-    /// By link: how many messages it has carried, where single ones are slow.
-    messages_on: FxHashMap<(NodeId, NodeId), u32>,
-    latencies: Draw,
     pub(super) chances: Draw,
 }
 
@@ -141,24 +191,12 @@ impl<'a, P: Protocol> Outside<'a, P> {
         seed: u64,
     ) -> Self {
         let count = system.count();
-        let single = !network.slow.is_empty() || !network.tampered.is_empty();
-        let varies = network.latency.varies() || network.reorder > 0.0 || single;
-        let ordered = network.fifo && varies;
-        let links = if ordered { system.topology().links() } else { 0 };
         Self {
             now: Time::ZERO,
             me: NodeId::at(0),
             // Mostly, each node has one thing to come or so.
             agenda: Queue::with_room(count),
-            counts: Counts {
-                messages: 0,
-                by_kind: system.traits().kinds.iter().map(|&kind| (kind, 0)).collect(),
-                last_kind: 0,
-                tallies: Vec::new(),
-                lost: 0,
-                duplicated: 0,
-                traffic: vec![Traffic::default(); count],
-            },
+            counts: Counts::new(&system.traits().kinds, count),
             // A step tells its user one thing at most, in nearly all algorithms.
             emitted: Vec::with_capacity(4),
             recorder: None,
@@ -166,19 +204,12 @@ impl<'a, P: Protocol> Outside<'a, P> {
             watched: false,
             faults,
             kept: FxHashMap::default(),
-            topology: system.topology(),
-            network,
-            plain: network.is_plain() && !ordered,
+            links: Links::new(system.topology(), network, seed),
             true_clocks: faults.clocks.is_empty(),
             withheld: None,
             down: NodeSet::new(),
             timers: FxHashMap::default(),
             settings: 0,
-            link_busy_until: vec![Time::ZERO; links],
-            begins: Time::ZERO,
-            medium_busy_until: Time::ZERO,
-            messages_on: FxHashMap::default(),
-            latencies: Draw::new(seed, stream::LATENCY),
             chances: Draw::new(seed, stream::FAULTS),
         }
     }
@@ -204,17 +235,12 @@ impl<'a, P: Protocol> Outside<'a, P> {
 
     /// Is what one sends to the other lost now?
     pub(super) fn is_cut(&self, from: NodeId, to: NodeId) -> bool {
-        !self.plain && self.network.gaps().any(|gap| gap.severs(from, to, self.now))
+        self.links.is_cut(self.now, from, to)
     }
 
-    /// Until when no message gets from one to the other, if none does now.
-    pub(super) fn cut_until(&self, from: NodeId, to: NodeId) -> Option<Time> {
-        self.network.cut_until(from, to, self.now)
-    }
-
-    /// When messages do not arrive.
-    pub(super) fn gaps(&self) -> impl Iterator<Item = Gap<'a>> + use<'a, P> {
-        self.network.gaps()
+    /// The network, with its cuts.
+    pub(super) const fn network(&self) -> &'a Network {
+        self.links.network
     }
 
     /// Puts something on the agenda.
@@ -231,121 +257,35 @@ impl<'a, P: Protocol> Outside<'a, P> {
         counts
     }
 
-    #[inline(always)]
-    fn count(&mut self, kind: &'static str) {
-        self.counts.messages += 1;
-        // Kinds are constants: mostly it is the very same one as last time.
-        match self.counts.by_kind.get_mut(self.counts.last_kind) {
-            Some((known, count)) if std::ptr::eq(*known, kind) => *count += 1,
-            _ => self.count_other(kind),
-        }
-    }
-
-    #[inline(never)]
-    fn count_other(&mut self, kind: &'static str) {
-        let by_kind = &mut self.counts.by_kind;
-        let known = by_kind.iter().position(|(known, _)| std::ptr::eq(*known, kind));
-        let known = known.or_else(|| by_kind.iter().position(|(known, _)| *known == kind));
-        let place = known.unwrap_or_else(|| unnamed(kind));
-        by_kind[place].1 += 1;
-        self.counts.last_kind = place;
-    }
-
     /// Puts one message on its way, which is part of its sender's sending number `id`.
     #[inline(always)]
     fn send(&mut self, id: u32, to: NodeId, msg: P::Msg) {
-        self.count(msg.kind());
+        self.counts.count(msg.kind());
         let from = self.me;
-        if self.plain {
-            debug_assert!(self.topology.link(from, to).is_some(), "no link to {to}");
-            let at = self.now + self.network.latency.draw(&mut self.latencies, from, to);
+        if self.links.plain {
+            let at = self.links.plainly(self.now, from, to);
             self.agenda.push(at.0, Event::Deliver { from, to, id, lost: false, msg });
         } else {
             self.send_with_faults(id, to, msg);
         }
     }
 
-    /// A sending begins now, or when a shared medium is free.
-    fn begin(&mut self) {
-        let shared = self.network.shared_medium;
-        self.begins = if shared { self.now.max(self.medium_busy_until) } else { self.now };
-    }
-
     #[inline(never)]
     fn send_with_faults(&mut self, id: u32, to: NodeId, msg: P::Msg) {
         let from = self.me;
-        let lost = self.is_cut(from, to) || self.chances.chance(self.network.loss_on(from, to));
-        let twice = !lost && self.chances.chance(self.network.duplicate);
-        let held_up = self.chances.chance(self.network.reorder);
-        let tampering = self.tampering(id, to);
-        let lost = lost || tampering == Some(Tampering::Lose);
-        let usual = self.network.latency.draw(&mut self.latencies, from, to);
-        let mut at = self.begins + self.slow(from, to).unwrap_or(usual);
-        if let Some(Tampering::Delay(span)) = tampering {
-            at += span;
-        }
-        if self.network.shared_medium {
-            self.medium_busy_until = self.medium_busy_until.max(at);
-        }
-        if held_up {
-            let mean = self.network.latency.mean();
-            at += mean + self.latencies.exponential(mean);
-        } else if !self.link_busy_until.is_empty() {
-            let link = self.topology.link(from, to).unwrap_or_else(|| no_link(from, to));
-            let free = &mut self.link_busy_until[link];
-            at = at.max(*free);
-            *free = at;
-        } else {
-            debug_assert!(self.topology.link(from, to).is_some(), "no link from {from} to {to}");
-        }
-        if twice {
-            let again = at + self.network.latency.draw(&mut self.latencies, from, to);
-            // Drawn in any case: whoever tampers with this message shifts nothing else.
-            if !lost {
-                self.counts.duplicated += 1;
-                let msg = msg.clone();
-                self.schedule(again, Event::Deliver { from, to, id, lost: false, msg });
-            }
-        }
-        if let (Some(Tampering::Repeat(after)), false) = (tampering, lost) {
+        let Way { lost, at, again } = self.links.way(self.now, (from, to), id, &mut self.chances);
+        for at in again.into_iter().flatten() {
             self.counts.duplicated += 1;
             let msg = msg.clone();
-            self.schedule(at + after, Event::Deliver { from, to, id, lost: false, msg });
+            self.schedule(at, Event::Deliver { from, to, id, lost: false, msg });
         }
         self.schedule(at, Event::Deliver { from, to, id, lost, msg });
     }
 
-    /// What is done to the message that is part of this sending, if somebody interferes with it.
-    fn tampering(&self, id: u32, to: NodeId) -> Option<Tampering> {
-        let mut all = self.network.tampered.iter();
-        let it = |it: &&Tampered| {
-            let is_it = it.id == u64::from(id) || (it.and_on && it.id < u64::from(id));
-            (it.from, it.to) == (self.me, to) && is_it
-        };
-        all.find(it).map(|it| it.how)
-    }
-
     /// Puts a letter on its way, behind all messages on the same link where links keep the order.
     pub(super) fn post(&mut self, from: NodeId, to: NodeId, letter: u32, draw: &mut Draw) {
-        let mut at = self.now + self.network.latency.draw(draw, from, to);
-        let link = self.topology.link(from, to);
-        if let Some(free) = link.and_then(|link| self.link_busy_until.get_mut(link)) {
-            at = at.max(*free);
-            *free = at;
-        }
+        let at = self.links.letter(self.now, from, to, draw);
         self.schedule(at, Event::Letter { to, letter });
-    }
-
-    /// How long this message takes, where that was said of it alone.
-    fn slow(&mut self, from: NodeId, to: NodeId) -> Option<Span> {
-        if self.network.slow.is_empty() {
-            return None;
-        }
-        let nth = self.messages_on.entry((from, to)).or_insert(0);
-        *nth += 1;
-        let slow = self.network.slow.iter();
-        let mut mine = slow.filter(|slow| (slow.from, slow.to, slow.nth) == (from, to, *nth));
-        mine.next().map(|slow| slow.latency)
     }
 
     #[inline(never)]
@@ -354,7 +294,7 @@ impl<'a, P: Protocol> Outside<'a, P> {
         traffic.sendings += 1;
         traffic.sent += to.len() as u32;
         let id = traffic.sendings;
-        self.begin();
+        self.links.begin(self.now);
         for to in to {
             self.send(id, to, msg.clone());
         }
@@ -386,11 +326,6 @@ fn unnamed(kind: &str) -> usize {
     panic!("a message of the kind {kind}, which the protocol does not name")
 }
 
-#[cold]
-fn no_link(from: NodeId, to: NodeId) -> usize {
-    panic!("node {from} sends to node {to}, to which it has no link")
-}
-
 impl<P: Protocol> Sink<P> for Outside<'_, P> {
     fn effect(&mut self, effect: Effect<P>) {
         if let Some(withheld) = &mut self.withheld {
@@ -406,7 +341,7 @@ impl<P: Protocol> Sink<P> for Outside<'_, P> {
                 traffic.sendings += 1;
                 traffic.sent += 1;
                 let id = traffic.sendings;
-                self.begin();
+                self.links.begin(self.now);
                 self.send(id, to, msg);
             }
             Effect::Multicast { to, msg } => self.multicast(&to, &msg),
@@ -434,15 +369,6 @@ impl<P: Protocol> Sink<P> for Outside<'_, P> {
     }
 
     fn tally(&mut self, what: &'static str, value: u64) {
-        let tallies = &mut self.counts.tallies;
-        let tally = match tallies.iter().position(|(known, _)| *known == what) {
-            Some(place) => &mut tallies[place].1,
-            None => {
-                tallies.push((what, Tally::default()));
-                &mut tallies.last_mut().expect("it was just put there").1
-            }
-        };
-        tally.sum += value;
-        tally.max = tally.max.max(value);
+        self.counts.tally(what, value);
     }
 }

@@ -1,8 +1,6 @@
 //! Nodes that do nothing for a while: because they are paused, or because a record is being written.
 //! What happens to them meanwhile waits, and is handled afterwards in the order in which it came.
 
-use std::collections::VecDeque;
-
 use quorate_core::trace::{Happening, Record};
 use quorate_core::{
     CommandOf, Durable, Effect, EventOf, Input, NodeId, Protocol, Sink, System, Time, Workload,
@@ -16,7 +14,7 @@ pub(super) struct Stalled<P: Protocol> {
     /// Until when.
     until: Time,
     /// What has happened to it meanwhile.
-    waiting: VecDeque<Event<P>>,
+    waiting: Vec<Event<P>>,
     /// The step whose records are being written.
     writing: Option<Writing<P>>,
 }
@@ -46,7 +44,7 @@ where
         match event.actor().and_then(|node| self.stalled.get_mut(&node)) {
             None => Some(event),
             Some(stalled) => {
-                stalled.waiting.push_back(event);
+                stalled.waiting.push(event);
                 None
             }
         }
@@ -61,7 +59,7 @@ where
     }
 
     fn stall(&mut self, node: NodeId, until: Time, writing: Option<Writing<S::Protocol>>) {
-        let fresh = || Stalled { until, waiting: VecDeque::new(), writing: None };
+        let fresh = || Stalled { until, waiting: Vec::new(), writing: None };
         let stalled = self.stalled.entry(node).or_insert_with(fresh);
         stalled.until = stalled.until.max(until);
         stalled.writing = stalled.writing.take().or(writing);
@@ -74,17 +72,19 @@ where
         if !self.stalled.get(&node).is_some_and(over) {
             return;
         }
-        let Some(Stalled { mut waiting, writing, .. }) = self.stalled.remove(&node) else { return };
+        let Some(Stalled { waiting, writing, .. }) = self.stalled.remove(&node) else { return };
         match writing {
             Some(writing) => self.finish_writing(node, writing),
             None => self.note(node, || Happening::Resume),
         }
-        while let Some(event) = waiting.pop_front() {
+        let mut waiting = waiting.into_iter();
+        while let Some(event) = waiting.next() {
             self.handle(event);
             if let Some(stalled) = self.stalled.get_mut(&node) {
                 // A record is being written: the rest waits on, before what comes later.
-                waiting.extend(stalled.waiting.drain(..));
-                stalled.waiting = waiting;
+                let mut rest: Vec<_> = waiting.collect();
+                rest.append(&mut stalled.waiting);
+                stalled.waiting = rest;
                 return;
             }
         }
