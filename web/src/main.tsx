@@ -8,14 +8,14 @@ import type { Target } from "./draw/topology";
 import { catalogue, learn } from "./model/catalogue";
 import { answers } from "./model/exercises";
 import { lectures } from "./model/lectures";
-import { here } from "./model/link";
+import { here, speak } from "./model/link";
 import { Finder, finder } from "./parts/finder";
 import { Icon } from "./parts/icons";
 import { isWriting } from "./parts/keyboard";
 import { viewsOf } from "./parts/stage";
 import { theme, turn } from "./parts/theme";
-import { Dialog, IconButton } from "./parts/ui";
-import { t } from "./texts";
+import { Dialog, IconButton, Menu } from "./parts/ui";
+import { language, languages, t } from "./texts";
 import { checked, CheckView } from "./views/check";
 import { CompareView } from "./views/compare";
 import { learned, LearnView } from "./views/learn";
@@ -71,6 +71,11 @@ function Head({ view }: { view: string }) {
       </button>
       <IconButton icon="link" label={t.nav.share} onClick={share} />
       <IconButton icon={theme.value === "dark" ? "sun" : "moon"} label={t.nav.theme} onClick={turn} />
+      <Menu
+        icon="globe"
+        label={t.nav.language}
+        items={Object.entries(languages).map(([code, { name }]) => [name, () => speak(code)])}
+      />
       <IconButton icon="help" label={t.keys.title} onClick={() => (help.value = true)} />
     </header>
   );
@@ -136,6 +141,7 @@ function App() {
   );
 }
 
+document.documentElement.lang = language;
 void load();
 void learn();
 render(<App />, document.getElementById("page")!);

@@ -2,6 +2,7 @@
 // line, so that a link can be read, and typed.
 
 import { signal } from "@preact/signals";
+import { chosen, said as saidLanguage } from "../texts";
 
 export type Word = [name: string, text: string];
 
@@ -23,13 +24,15 @@ export function read(hash: string): Place {
   for (const part of query.split("&")) {
     if (part === "") continue;
     const [name = "", text = ""] = part.split("=", 2);
-    words.push([decode(name), decode(text)]);
+    // The language is that of the page, wherever one is in it.
+    if (name !== "lang") words.push([decode(name), decode(text)]);
   }
   return { view: view || "home", about: about.map(decode).join("/"), words };
 }
 
-export function write(place: Place): string {
-  const query = place.words.map(([name, text]) => `${encode(name)}=${encode(text)}`).join("&");
+export function write(place: Place, language = chosen): string {
+  const words: Word[] = language === undefined ? place.words : [...place.words, ["lang", language]];
+  const query = words.map(([name, text]) => `${encode(name)}=${encode(text)}`).join("&");
   const about = place.about === "" ? "" : `/${place.about.split("/").map(encode).join("/")}`;
   return `#/${place.view}${about}${query === "" ? "" : `?${query}`}`;
 }
@@ -56,8 +59,20 @@ function encode(text: string): string {
 export const here = signal<Place>(read(location.hash));
 
 addEventListener("hashchange", () => {
+  const language = saidLanguage(location.hash);
+  if (language !== undefined && language !== chosen) {
+    location.reload();
+    return;
+  }
   here.value = read(location.hash);
+  // Links within the page do not say it.
+  if (language !== chosen) history.replaceState(null, "", write(here.value));
 });
+
+/** The same in another language. */
+export function speak(language: string): void {
+  location.hash = write(here.peek(), language);
+}
 
 /** Goes there; `quietly`, so that going back passes over where one was. */
 export function go(place: Place, quietly = false): void {

@@ -16,6 +16,12 @@ const PATHS: Record<string, JSX.Element> = {
     </>
   ),
   cross: <path d="M5 5l10 10M15 5L5 15" />,
+  globe: (
+    <>
+      <circle cx="10" cy="10" r="7" />
+      <path d="M3 10h14M10 3c2.4 2 3.4 4.4 3.4 7s-1 5-3.4 7c-2.4-2-3.4-4.4-3.4-7s1-5 3.4-7z" />
+    </>
+  ),
   bolt: <path d="M11 2.5L4.5 11.5H10l-1 6 6.5-9H10z" fill="currentColor" stroke="none" />,
   up: <path d="M10 16V4.5M5 9l5-4.5L15 9" />,
   cut: (
