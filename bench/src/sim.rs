@@ -13,11 +13,13 @@ use quorate_algorithms::election::{ChangRoberts, Criterion, Initiators, Setup};
 use quorate_core::{NodeSet, Scene, Span, Time, Topology};
 use quorate_sim::{Draw, Faults, Latency, Network, Pace, World, stream};
 
-const ROUNDS: u32 = 5;
+/// At least so many rounds, and so many events in all of them: a short run is measured more often.
+const ROUNDS: usize = 5;
+const EVENTS: usize = 5_000_000;
 
 /// Measures and prints.
 pub(crate) fn run() {
-    println!("Chang-Roberts, all start, random ids: events per second, best of {ROUNDS}\n");
+    println!("Chang-Roberts, all start, random ids: events per second, best of {ROUNDS} or more\n");
     println!(
         "{:>9}  {:<16}{:>9}{:>12}{:>12}{:>8}{:>14}",
         "nodes", "latency", "events", "loop", "quorate", "ratio", "allocations"
@@ -36,7 +38,8 @@ fn measure(count: usize, latency: Latency, name: &str) {
     Draw::new(1, 9).shuffle(&mut ids);
     let (mut best_loop, mut best_world) = (f64::MAX, f64::MAX);
     let (mut events, mut allocations) = (0, 0);
-    for _ in 0..ROUNDS {
+    // Each id runs some hops: the more, the larger the ring.
+    for _ in 0..ROUNDS.max(EVENTS / (10 * count)) {
         let start = Instant::now();
         let by_loop = hand_written(&ids, &latency);
         best_loop = best_loop.min(start.elapsed().as_secs_f64());

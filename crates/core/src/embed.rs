@@ -191,8 +191,11 @@ impl<P: Protocol> Node<P> {
     ) -> Result<(), Refusal> {
         let mut effects = core::mem::take(&mut self.effects);
         let mut sent = self.sent;
+        let watched = recorder.is_some();
         let mut sink = Recording { sink: &mut effects, sent: &mut sent, recorder };
-        let result = self.protocol.step(&mut Ctx::new(self.me, now, choices, &mut sink), input);
+        let mut cx = Ctx::new(self.me, now, choices, &mut sink);
+        cx.set_watched(watched);
+        let result = self.protocol.step(&mut cx, input);
         assert!(result.is_ok() || effects.is_empty(), "a refusal has effects: {effects:?}");
         for effect in effects.drain(..) {
             self.carry_out(now, choices, effect);

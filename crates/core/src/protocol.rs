@@ -225,17 +225,26 @@ pub struct Ctx<'a, P: Protocol> {
     now: Time,
     choices: &'a mut dyn Choices,
     sink: &'a mut dyn Sink<P>,
+    /// Does somebody want to know of the steps of the paper?
+    watched: bool,
 }
 
 impl<'a, P: Protocol> Ctx<'a, P> {
     /// A context for one step; made by engines.
+    #[inline]
     pub fn new(
         me: NodeId,
         now: Time,
         choices: &'a mut dyn Choices,
         sink: &'a mut dyn Sink<P>,
     ) -> Self {
-        Self { me, now, choices, sink }
+        Self { me, now, choices, sink, watched: true }
+    }
+
+    /// Says whether the sink does anything with the steps of the paper. If not, it is not told of them.
+    #[inline]
+    pub const fn set_watched(&mut self, watched: bool) {
+        self.watched = watched;
     }
 }
 
@@ -285,8 +294,11 @@ impl<P: Protocol> Ctx<'_, P> {
     }
 
     /// Notes a step of the paper by its name there.
+    #[inline]
     pub fn trace(&mut self, step: &'static str, fields: &[(&'static str, u64)]) {
-        self.sink.trace(step, fields);
+        if self.watched {
+            self.sink.trace(step, fields);
+        }
     }
 
     /// Notes a value of something worth measuring that users are not told of, such as the length of
@@ -331,7 +343,8 @@ impl<P: Protocol> Ctx<'_, P> {
         run: impl FnOnce(&mut Ctx<'_, C>) -> R,
     ) -> R {
         let mut sink = Mapped { outer: &mut *self.sink, map };
-        run(&mut Ctx { me, now: self.now, choices: &mut *self.choices, sink: &mut sink })
+        let Self { now, watched, .. } = *self;
+        run(&mut Ctx { me, now, choices: &mut *self.choices, sink: &mut sink, watched })
     }
 
     /// Runs a whole protocol inside of this one: as [`Ctx::lower`], but what it tells its user is

@@ -1,346 +1,180 @@
-//! The agenda: what happens next, in order of time, and in order of scheduling within one instant.
+//! What happens next: events in order of time, and of arrival within one instant.
 //!
-//! A hierarchical timing wheel (Varghese and Lauck, 1987). Level 0 has one slot per nanosecond of
-//! the current block of 256, level 1 one slot per block of 256, and so on up to all 64 bits. An
-//! event waits at the level of the highest digit in which its time differs from now. When the
-//! earliest slot is reached, its events are taken as they are if all are of one instant, sorted if
-//! they are few, and spread over the levels below otherwise. All operations take constant time on
-//! average, however many events wait; a binary heap pays a cache miss for every doubling. The
-//! events of a slot lie together in chunks, so that what is reached together is fetched together.
+//! Where events come in order, or few wait, all of them are [`Near`]. Otherwise the later ones wait on a
+//! [`Wheel`]. When its earliest slot is reached, the events of it come near if they are few, and are spread
+//! over the levels below otherwise. All operations take constant time on average, however many events wait; a
+//! heap would pay a cache miss for every doubling.
 
-const BITS: u32 = 8;
-const SLOTS: usize = 1 << BITS;
-const LEVELS: usize = 64usize.div_ceil(BITS as usize);
-const WORDS: usize = SLOTS / 64;
-const NONE: u32 = u32::MAX;
-/// So many events lie together.
-const CHUNK: usize = 16;
-/// So many events are sorted rather than spread.
+mod near;
+mod wheel;
+
+use near::Near;
+use wheel::{CHUNK, SLOTS, Slot, Wheel};
+
+/// So many events of a slot come near; more are spread.
 const FEW: usize = 512;
-/// So many events are kept sorted while others come in between.
-const SORTED_MAX: usize = 2 * FEW;
-/// So many events are sorted, or come in between, before places are given anew.
-const PLACES: usize = 1 << PLACE_BITS;
-const PLACE_BITS: u32 = 11;
-/// So far apart can events be that are sorted.
-const RANGE: u64 = 1 << (64 - PLACE_BITS);
+/// Slot after slot comes near as long as there are so many events at the most.
+const ENOUGH: usize = 64;
 
 /// A queue of events by time; first in, first out among equal times.
-#[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
-    /// The events of the instant that was reached, in order.
-    instant: Run,
-    /// The keys of the events of the slot that was reached, if it has several instants; the latest
-    /// first.
-    sorted: Vec<u64>,
-    /// The chunks that have the places of `sorted`.
-    sorted_chunks: Vec<u32>,
-    /// How many of those places are in use, or were.
-    sorted_places: usize,
-    /// Events before this time belong into `sorted`. Invariant: no waiting event is due by then.
-    sorted_until: u64,
-    /// When the first event of the slot that was reached is due. Waiting events are placed by their
-    /// difference from it. Invariant: nothing comes before it any more.
-    base: u64,
-    /// Which slots are in use, a bit each; lower levels first.
-    occupied: [u64; LEVELS * WORDS],
-    /// Which words of `occupied` are not 0.
-    occupied_words: u32,
-    /// The waiting events; lower levels first.
-    slots: Box<[Slot; LEVELS * SLOTS]>,
-    /// Chunk after chunk: when each event is due, and the event.
-    entries: Vec<(u64, Option<T>)>,
-    /// By chunk: which one follows in the same slot, or among the free ones.
-    next_chunk: Vec<u32>,
-    /// The first free chunk.
-    free: u32,
-}
-
-/// Events that lie one after the other.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    /// The next one.
-    entry: u32,
-    /// How many there are from there on.
-    count: u32,
-}
-
-/// The events of a span of time, in order of arrival; all chunks but the last are full.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    first_chunk: u32,
-    last_chunk: u32,
-    count: u32,
-    earliest: u64,
-    latest: u64,
-}
-
-const EMPTY: Slot =
-    Slot { first_chunk: NONE, last_chunk: NONE, count: 0, earliest: u64::MAX, latest: 0 };
-
-/// By which events are sorted: how long after `base` they are due, and their place.
-fn key(after: u64, place: usize) -> u64 {
-    after << PLACE_BITS | place as u64
-}
-
-// What does not depend on the events is compiled once, and not once for each kind of events.
-
-/// Sorts keys: by time and then by arrival, the latest first.
-fn latest_first(keys: &mut [u64]) {
-    keys.sort_unstable_by(|one, other| other.cmp(one));
-}
-
-/// Puts a key between those that are sorted.
-fn put_in_order(sorted: &mut Vec<u64>, key: u64) {
-    let later = sorted.partition_point(|other| *other > key);
-    sorted.insert(later, key);
+    /// The numbers of the events that are near.
+    near: Near,
+    /// What is due by then is near. Invariant: nothing that waits is due by then.
+    near_until: u64,
+    /// The events that are near, by number.
+    events: Vec<Option<T>>,
+    /// The numbers that are free.
+    free: Vec<u32>,
+    /// When the last event was due that was taken out. Invariant: nothing comes before it any more.
+    now: u64,
+    /// Where the others wait.
+    wheel: Wheel,
+    /// When each of them is due, and the event; by its place on the wheel.
+    waiting: Vec<(u64, Option<T>)>,
 }
 
 impl<T> Queue<T> {
     /// An empty queue that does not grow before so many events wait.
     pub(crate) fn with_room(events: usize) -> Self {
-        // Some of the slots in use have a chunk that is not full.
-        let chunks = events.div_ceil(CHUNK) + SLOTS;
         Self {
-            instant: Run { entry: 0, count: 0 },
-            sorted: Vec::with_capacity(SORTED_MAX),
-            sorted_chunks: Vec::with_capacity(PLACES / CHUNK),
-            sorted_places: 0,
-            sorted_until: 0,
-            base: 0,
-            occupied: [0; LEVELS * WORDS],
-            occupied_words: 0,
-            slots: Box::new([EMPTY; LEVELS * SLOTS]),
-            entries: Vec::with_capacity(chunks * CHUNK),
-            next_chunk: Vec::with_capacity(chunks),
-            free: NONE,
+            near: Near::with_room(events),
+            near_until: u64::MAX,
+            events: Vec::with_capacity(events),
+            free: Vec::with_capacity(events),
+            now: 0,
+            wheel: Wheel::new(),
+            waiting: Vec::new(),
         }
     }
 
     /// Is nothing scheduled?
     pub(crate) fn is_empty(&self) -> bool {
-        self.instant.count == 0 && self.sorted.is_empty() && self.occupied_words == 0
+        self.near.is_empty() && self.wheel.is_empty()
     }
 
-    /// Schedules an item, not before the last one that was taken out.
+    /// Schedules an event, not before the last one that was taken out.
     #[inline(always)]
-    pub(crate) fn push(&mut self, time: u64, item: T) {
-        debug_assert!(time >= self.base, "the past is over");
-        if time < self.sorted_until {
-            self.insert(time, item);
-        } else {
-            self.wait(time, item);
+    pub(crate) fn push(&mut self, time: u64, event: T) {
+        debug_assert!(time >= self.now, "the past is over");
+        if time > self.near_until {
+            return self.wait(time, event);
+        }
+        let number = self.put(event);
+        if !self.near.push(time, number) {
+            self.put_before(time, number);
         }
     }
 
-    /// Takes out the next item, with its time, if it is due by then.
-    #[inline]
+    /// Takes out the next event, with its time, if it is due by then.
+    #[inline(always)]
     pub(crate) fn pop_by(&mut self, until: u64) -> Option<(u64, T)> {
-        if self.instant.count == 0 && self.sorted.is_empty() {
-            self.advance(until)?;
+        if self.near.is_empty() {
+            self.approach(until);
         }
-        if self.instant.count > 0 { self.pop_instant(until) } else { self.pop_sorted(until) }
+        let (time, number) = self.near.pop_by(until)?;
+        self.now = time;
+        Some((time, self.take(number)))
     }
 
-    #[inline]
-    fn pop_instant(&mut self, until: u64) -> Option<(u64, T)> {
-        if self.base > until {
-            return None;
-        }
-        let entry = self.instant.entry as usize;
-        let item = self.take(entry);
-        self.instant.entry += 1;
-        self.instant.count -= 1;
-        if self.instant.count == 0 || (self.instant.entry as usize).is_multiple_of(CHUNK) {
-            let chunk = entry / CHUNK;
-            let next = self.next_chunk[chunk];
-            self.instant.entry = next.wrapping_mul(CHUNK as u32);
-            self.next_chunk[chunk] = self.free;
-            self.free = chunk as u32;
-        }
-        Some((self.base, item))
-    }
-
-    #[inline]
-    fn pop_sorted(&mut self, until: u64) -> Option<(u64, T)> {
-        let key = *self.sorted.last()?;
-        let time = self.base + (key >> PLACE_BITS);
-        if time > until {
-            return None;
-        }
-        self.sorted.pop();
-        let item = self.take(self.entry_of(key));
-        if self.sorted.is_empty() {
-            self.free_sorted();
-        }
-        Some((time, item))
-    }
-
-    fn take(&mut self, entry: usize) -> T {
-        self.entries[entry].1.take().expect("what is scheduled is there")
-    }
-
-    /// Where the event of a key is.
-    fn entry_of(&self, key: u64) -> usize {
-        let place = key as usize % PLACES;
-        self.sorted_chunks[place / CHUNK] as usize * CHUNK + place % CHUNK
-    }
-
-    /// Frees the chunks of `sorted`, when it is empty.
-    fn free_sorted(&mut self) {
-        if let (Some(&first), Some(&last)) = (self.sorted_chunks.first(), self.sorted_chunks.last())
-        {
-            self.next_chunk[last as usize] = self.free;
-            self.free = first;
-        }
-        self.sorted_chunks.clear();
-        self.sorted_places = 0;
-        self.sorted_until = self.base;
-    }
-
-    /// Goes on to the earliest slot, if it is due by then, and to the earliest of those below it
-    /// until there is something to take out.
-    fn advance(&mut self, until: u64) -> Option<()> {
-        loop {
-            if self.occupied_words == 0 {
-                return None;
-            }
-            let word = self.occupied_words.trailing_zeros() as usize;
-            let place = word * 64 + self.occupied[word].trailing_zeros() as usize;
-            let slot = self.slots[place];
-            if slot.earliest > until {
-                return None;
-            }
-            self.slots[place] = EMPTY;
-            self.occupied[word] &= !(1 << (place % 64));
-            if self.occupied[word] == 0 {
-                self.occupied_words &= !(1 << word);
-            }
-            self.base = slot.earliest;
-            self.sorted_until = self.base;
-            if slot.earliest == slot.latest {
-                let entry = slot.first_chunk * CHUNK as u32;
-                self.instant = Run { entry, count: slot.count };
-                return Some(());
-            }
-            if slot.count as usize <= FEW && slot.latest - slot.earliest < RANGE {
-                self.sort(&slot);
-                return Some(());
-            }
-            self.spread(&slot);
-        }
-    }
-
-    /// Puts the events of a slot in order.
-    fn sort(&mut self, slot: &Slot) {
-        let mut chunk = slot.first_chunk;
-        let mut left = slot.count as usize;
-        while left > 0 {
-            self.sorted_chunks.push(chunk);
-            let entries = &self.entries[chunk as usize * CHUNK..][..left.min(CHUNK)];
-            let base = self.base;
-            let keys = entries.iter().zip(self.sorted_places..);
-            self.sorted.extend(keys.map(|((time, _), place)| key(time - base, place)));
-            self.sorted_places += entries.len();
-            left -= entries.len();
-            chunk = self.next_chunk[chunk as usize];
-        }
-        latest_first(&mut self.sorted);
-        self.sorted_until = slot.latest.saturating_add(1);
-    }
-
-    /// Moves the events of a slot to lower levels.
-    fn spread(&mut self, slot: &Slot) {
-        let mut chunk = slot.first_chunk;
-        let mut left = slot.count as usize;
-        while left > 0 {
-            let first = chunk as usize * CHUNK;
-            for entry in first..first + left.min(CHUNK) {
-                let time = self.entries[entry].0;
-                let item = self.take(entry);
-                self.wait(time, item);
-            }
-            left -= left.min(CHUNK);
-            let next = self.next_chunk[chunk as usize];
-            self.next_chunk[chunk as usize] = self.free;
-            self.free = chunk;
-            chunk = next;
-        }
-    }
-
-    /// Puts an event between those that are sorted.
-    #[inline(never)]
-    fn insert(&mut self, time: u64, item: T) {
-        if self.sorted.len() == SORTED_MAX || self.sorted_places == PLACES {
-            self.unsort();
-            return self.wait(time, item);
-        }
-        let place = self.sorted_places;
-        if place.is_multiple_of(CHUNK) {
-            let chunk = self.new_chunk();
-            if let Some(&last) = self.sorted_chunks.last() {
-                self.next_chunk[last as usize] = chunk;
-            }
-            self.sorted_chunks.push(chunk);
-        }
-        self.sorted_places += 1;
-        let key = key(time - self.base, place);
-        let entry = self.entry_of(key);
-        self.entries[entry] = (time, Some(item));
-        put_in_order(&mut self.sorted, key);
-    }
-
-    /// Has the sorted events wait again, because there are too many.
-    fn unsort(&mut self) {
-        while let Some(key) = self.sorted.pop() {
-            let time = self.base + (key >> PLACE_BITS);
-            let item = self.take(self.entry_of(key));
-            self.wait(time, item);
-        }
-        self.free_sorted();
-    }
-
-    /// Appends an event to the slot in which its time waits.
+    /// Finds a number for an event that is near.
     #[inline(always)]
-    fn wait(&mut self, time: u64, item: T) {
-        let level = (63 - ((time ^ self.base) | 1).leading_zeros()) / BITS;
-        let digit = (time >> (level * BITS)) as usize % SLOTS;
-        let place = level as usize * SLOTS + digit;
-        let offset = self.slots[place].count as usize % CHUNK;
-        if offset == 0 {
-            self.lengthen(place);
+    fn put(&mut self, event: T) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.events[number as usize] = Some(event);
+            return number;
         }
-        let slot = &mut self.slots[place];
-        slot.count += 1;
-        slot.earliest = slot.earliest.min(time);
-        slot.latest = slot.latest.max(time);
-        self.entries[slot.last_chunk as usize * CHUNK + offset] = (time, Some(item));
+        let number = u32::try_from(self.events.len()).expect("fewer than 2^32 events wait");
+        self.events.push(Some(event));
+        number
     }
 
-    /// Gives a slot another chunk.
-    fn lengthen(&mut self, place: usize) {
-        let chunk = self.new_chunk();
-        let slot = &mut self.slots[place];
-        if slot.count == 0 {
-            self.occupied[place / 64] |= 1 << (place % 64);
-            self.occupied_words |= 1 << (place / 64);
-            slot.first_chunk = chunk;
-        } else {
-            self.next_chunk[slot.last_chunk as usize] = chunk;
-        }
-        slot.last_chunk = chunk;
+    #[inline(always)]
+    fn take(&mut self, number: u32) -> T {
+        self.free.push(number);
+        self.events[number as usize].take().expect("what is scheduled is there")
     }
 
-    fn new_chunk(&mut self) -> u32 {
-        if self.free == NONE {
-            self.entries.resize_with(self.entries.len() + CHUNK, || (0, None));
-            self.next_chunk.push(NONE);
-            assert!(self.entries.len() < NONE as usize, "fewer than 2^32 events wait");
-            return self.next_chunk.len() as u32 - 1;
+    #[inline(always)]
+    fn wait(&mut self, time: u64, event: T) {
+        let place = self.wheel.append(time);
+        if place == self.waiting.len() {
+            self.make_room();
         }
-        let chunk = self.free;
-        self.free = self.next_chunk[chunk as usize];
-        chunk
+        self.waiting[place] = (time, Some(event));
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        if self.waiting.is_empty() {
+            // Some of the slots in use have a chunk that is not full.
+            self.waiting.reserve_exact(self.events.capacity() + SLOTS * CHUNK);
+            // A slot comes near while others are not gone yet.
+            self.near.reserve(2 * FEW);
+            self.events.reserve(2 * FEW);
+            self.free.reserve(2 * FEW);
+        }
+        self.waiting.resize_with(self.waiting.len() + CHUNK, || (0, None));
+    }
+
+    /// Puts an event before others that are near, and has these wait.
+    #[inline(never)]
+    fn put_before(&mut self, time: u64, number: u32) {
+        if self.wheel.is_empty() {
+            self.wheel.go_on(self.now);
+        }
+        let kept = self.near.place_behind(time);
+        for place in kept..self.near.len() {
+            let (time, number) = self.near.in_place(place);
+            let event = self.take(number);
+            self.wait(time, event);
+        }
+        self.near.keep(kept);
+        self.near.push(time, number);
+        self.near_until = time;
+    }
+
+    /// The events of the earliest slot come near, if it is due by then, and those of further ones as long as
+    /// all of them are few.
+    #[inline(never)]
+    fn approach(&mut self, until: u64) {
+        while let Some((number, slot)) = self.wheel.earliest() {
+            if self.near.is_empty() {
+                if slot.earliest > until {
+                    return;
+                }
+                self.wheel.go_on(slot.earliest);
+            } else if self.near.len() + slot.count as usize > ENOUGH {
+                return;
+            }
+            self.wheel.take_off(number);
+            if slot.count as usize <= FEW || slot.earliest == slot.latest {
+                self.near_until = slot.latest;
+                self.each_of(slot, |queue, time, event| {
+                    let number = queue.put(event);
+                    queue.near.gather(time, number);
+                });
+                self.near.line_up();
+            } else {
+                self.each_of(slot, Self::wait);
+            }
+        }
+        if self.near.len() <= ENOUGH {
+            self.near_until = u64::MAX;
+        }
+    }
+
+    /// Does something with each event of a slot that was taken off, in order of arrival.
+    #[inline(always)]
+    fn each_of(&mut self, mut slot: Slot, act: impl Fn(&mut Self, u64, T)) {
+        while slot.count > 0 {
+            for place in Wheel::first_of(&slot) {
+                let (time, event) = &mut self.waiting[place];
+                let (time, event) = (*time, event.take().expect("what is scheduled is there"));
+                act(self, time, event);
+            }
+            self.wheel.free_first_of(&mut slot);
+        }
     }
 }
 
@@ -397,32 +231,45 @@ mod tests {
         }
     }
 
-    /// A few events are sorted, and then come too many in between: too many at a time with two
-    /// pushes for each pop, too many in all with one.
+    /// Few events are in order, and then come too many in between: at a time, and in all; within one
+    /// instant, too.
     #[test]
-    fn what_comes_between_sorted_events_is_in_order() {
+    fn what_comes_between_others_is_in_order() {
         let start = 1 << 24;
-        for (pushes, span) in [(2, 1_000_000), (2, 40), (1, 1_000_000), (1, 40)] {
+        for (pushes, span) in [(2, 1_000_000), (2, 40), (1, 1_000_000), (1, 40), (3, 3)] {
             let mut draw = Draw::new(6, 0);
             let mut pair = Pair::new();
             for after in [0, 2, span - 1, span] {
                 pair.push(start + after);
             }
             let mut now = pair.pop().unwrap();
-            assert_eq!(pair.queue.sorted_until, start + span + 1);
-            let mut unsorted = 0;
-            for _ in 0..2 * PLACES {
-                let sorted = !pair.queue.sorted.is_empty();
+            for _ in 0..2_000 {
                 for _ in 0..pushes {
                     pair.push(now + draw.below(start + span - now + 1) / 64);
                 }
-                unsorted += usize::from(sorted && pair.queue.sorted.is_empty());
-                assert!(pair.queue.sorted.len() <= SORTED_MAX);
                 now = pair.pop().unwrap();
             }
-            assert!(unsorted > 0);
             while pair.pop().is_some() {}
         }
+    }
+
+    /// Many wait for one instant, and others come before them, again and again.
+    #[test]
+    fn many_of_one_instant_are_overtaken() {
+        let mut draw = Draw::new(7, 0);
+        let mut pair = Pair::new();
+        let mut now = 0;
+        for round in 1..20 {
+            let timers = round * 1_000_000;
+            for _ in 0..2_000 {
+                pair.push(timers);
+            }
+            while now < timers {
+                pair.push(now + 1 + draw.below(100_000));
+                now = pair.pop().unwrap();
+            }
+        }
+        while pair.pop().is_some() {}
     }
 
     #[test]
@@ -459,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_reused() {
+    fn places_are_used_again() {
         let mut queue = Queue::with_room(0);
         for round in 0..1000 {
             queue.push(round * 17, ());
@@ -467,6 +314,6 @@ mod tests {
             queue.pop_by(u64::MAX);
             queue.pop_by(u64::MAX);
         }
-        assert_eq!(queue.entries.len(), 2 * CHUNK);
+        assert_eq!((queue.events.len(), queue.waiting.len()), (2, 0));
     }
 }

@@ -8,15 +8,15 @@ mod stall;
 
 use quorate_core::trace::{Happening, Parcel, Record, Recorder};
 use quorate_core::{
-    CommandOf, Ctx, End, EventOf, Fact, Input, Judge, Kept, Life, Liveness, NodeId, Protocol,
-    Refusal, System, Time, Wait, Workload,
+    CommandOf, Ctx, Effect, End, EventOf, Fact, Input, Judge, Kept, Life, Liveness, NodeId,
+    Protocol, Refusal, Sink, System, Time, Wait, Workload,
 };
 
 use rustc_hash::FxHashMap;
 
 use crate::{Crash, Draw, Faults, Network, Pause, Recovery, Report, stream};
 use causes::Causes;
-use outside::{Event, Outside};
+use outside::{Event, Outside, Traffic};
 use stall::Stalled;
 
 /// Watches the facts of a run as they happen, to measure what a family wants measured.
@@ -40,10 +40,16 @@ pub enum Pace {
 
 type MsgOf<S> = <<S as System>::Protocol as Protocol>::Msg;
 
+/// A node and what it sent and received: both are needed at each message.
+struct Node<P> {
+    state: P,
+    traffic: Traffic,
+}
+
 /// A running simulation.
 pub struct World<'a, S: System, W, O = ()> {
     system: &'a S,
-    nodes: Vec<S::Protocol>,
+    nodes: Vec<Node<S::Protocol>>,
     lives: Vec<Life>,
     /// Is a command of this user on the agenda?
     user_pending: Vec<bool>,
@@ -83,7 +89,10 @@ where
         seed: u64,
     ) -> Self {
         let count = system.count();
-        let boot = |node| system.boot(node, Life::FIRST, &Kept::new());
+        let boot = |node| {
+            let state = system.boot(node, Life::FIRST, &Kept::new());
+            Node { state, traffic: Traffic::default() }
+        };
         let nodes = NodeId::first(count).map(boot).collect();
         Self {
             system,
@@ -134,12 +143,12 @@ where
 
     /// A node's state.
     pub fn node(&self, node: NodeId) -> &S::Protocol {
-        &self.nodes[node.index()]
+        &self.nodes[node.index()].state
     }
 
     /// A node's state, to begin a run from a special one.
     pub fn node_mut(&mut self, node: NodeId) -> &mut S::Protocol {
-        &mut self.nodes[node.index()]
+        &mut self.nodes[node.index()].state
     }
 
     /// The observer.
@@ -217,7 +226,7 @@ where
         while self.run(u64::MAX, Time(u64::MAX)) == Pace::More {}
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, event: Event<S::Protocol>) {
         let Some(event) = self.unless_stalled(event) else { return };
         match event {
@@ -244,12 +253,12 @@ where
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, from: NodeId, to: NodeId, id: u32, lost: bool, msg: MsgOf<S>) {
         if lost || !self.outside.is_up(to) || self.outside.is_cut(from, to) {
             return self.lose(from, to, id, msg);
         }
-        self.outside.counts.traffic[to.index()].received += 1;
+        self.nodes[to.index()].traffic.received += 1;
         if self.outside.watched {
             self.begin_receipt(from, to, id, msg.clone());
         }
@@ -316,7 +325,7 @@ where
     }
 
     /// As [`World::step`], of a message: nearly all steps are, and few of them tell anybody.
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, node: NodeId, from: NodeId, msg: MsgOf<S>) {
         if self.outside.faults.disk.is_some() {
             return self.step_on_disk(node, Input::Message { from, msg }, None);
@@ -334,14 +343,28 @@ where
         node: NodeId,
         step: impl FnOnce(&mut S::Protocol, &mut Ctx<'_, S::Protocol>) -> R,
     ) -> R {
+        let acting = &mut self.nodes[node.index()];
         self.outside.me = node;
+        self.outside.traffic = acting.traffic;
         let clock = self.outside.clock();
+        let watched = self.outside.recorder.is_some();
         let mut cx = Ctx::new(node, clock, &mut self.choices, &mut self.outside);
-        let result = step(&mut self.nodes[node.index()], &mut cx);
+        cx.set_watched(watched);
+        let result = step(&mut acting.state, &mut cx);
+        acting.traffic = self.outside.traffic;
         if cfg!(debug_assertions) {
-            self.nodes[node.index()].assert_invariants();
+            acting.state.assert_invariants();
         }
         result
+    }
+
+    /// Carries out what a node wants done, after its step.
+    fn carry_out(&mut self, node: NodeId, effects: Vec<Effect<S::Protocol>>) {
+        let acting = &mut self.nodes[node.index()];
+        self.outside.me = node;
+        self.outside.traffic = acting.traffic;
+        effects.into_iter().for_each(|effect| self.outside.effect(effect));
+        acting.traffic = self.outside.traffic;
     }
 
     fn refuse(&mut self, refusal: Refusal) {
@@ -418,7 +441,7 @@ where
         let life = &mut self.lives[node.index()];
         *life = life.next();
         let kept = self.outside.kept.entry(node).or_default();
-        self.nodes[node.index()] = self.system.boot(node, *life, kept);
+        self.nodes[node.index()].state = self.system.boot(node, *life, kept);
         self.fact(node, Fact::Recovered);
         self.begin_record(node, || Happening::Recover);
         self.step(node, Input::Start);
@@ -490,7 +513,7 @@ where
             quiet: self.pace == Pace::Quiet,
             refused: self.refused,
             verdicts: self.judge.verdicts(),
-            ..self.outside.counts.report()
+            ..self.outside.counts.report(self.nodes.iter().map(|node| node.traffic))
         };
         (report, self.observer)
     }

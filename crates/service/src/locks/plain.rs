@@ -166,7 +166,9 @@ impl Plain {
     fn step(&mut self, input: Input<any::Any>, post: Post<'_>) -> Result<(), Refusal> {
         let Self { algorithm, me, phase, counter, .. } = self;
         let (mut first, mut sink) = (First, Port { post, phase, counter: *counter });
-        algorithm.step(&mut Ctx::new(*me, Time::ZERO, &mut first, &mut sink), input)
+        let mut cx = Ctx::new(*me, Time::ZERO, &mut first, &mut sink);
+        cx.set_watched(false);
+        algorithm.step(&mut cx, input)
     }
 
     pub(super) fn assert_invariants(&self) {

@@ -50,14 +50,22 @@ impl<'a> Links<'a> {
     }
 
     /// Is what one sends to the other lost now?
+    #[inline]
     pub(super) fn is_cut(&self, now: Time, from: NodeId, to: NodeId) -> bool {
-        !self.plain && self.network.gaps().any(|gap| gap.severs(from, to, now))
+        !self.plain && self.is_in_a_gap(now, from, to)
+    }
+
+    fn is_in_a_gap(&self, now: Time, from: NodeId, to: NodeId) -> bool {
+        self.network.gaps().any(|gap| gap.severs(from, to, now))
     }
 
     /// A sending begins now, or when a shared medium is free.
+    #[inline]
     pub(super) fn begin(&mut self, now: Time) {
-        let shared = self.network.shared_medium;
-        self.begins = if shared { now.max(self.medium_busy_until) } else { now };
+        if !self.plain {
+            let shared = self.network.shared_medium;
+            self.begins = if shared { now.max(self.medium_busy_until) } else { now };
+        }
     }
 
     /// When a message arrives where nothing else happens to it.

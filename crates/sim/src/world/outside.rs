@@ -71,8 +71,6 @@ pub(super) struct Counts {
     pub(super) tallies: Vec<(&'static str, Tally)>,
     pub(super) lost: u64,
     pub(super) duplicated: u64,
-    /// By node.
-    pub(super) traffic: Vec<Traffic>,
 }
 
 /// What one node sent and received.
@@ -86,7 +84,7 @@ pub(super) struct Traffic {
 }
 
 impl Counts {
-    fn new(kinds: &[&'static str], nodes: usize) -> Self {
+    fn new(kinds: &[&'static str]) -> Self {
         Self {
             messages: 0,
             by_kind: kinds.iter().map(|&kind| (kind, 0)).collect(),
@@ -94,7 +92,6 @@ impl Counts {
             tallies: Vec::new(),
             lost: 0,
             duplicated: 0,
-            traffic: vec![Traffic::default(); nodes],
         }
     }
 
@@ -119,13 +116,20 @@ impl Counts {
     }
 
     /// What was counted, and nothing else yet.
-    pub(super) fn report(self) -> Report {
-        let handled = || self.traffic.iter().map(Traffic::handled);
+    pub(super) fn report(self, traffic: impl ExactSizeIterator<Item = Traffic>) -> Report {
+        let nodes = traffic.len();
+        let (mut sendings, mut handled_max, mut handled) = (0, 0, 0);
+        for node in traffic {
+            let by_node = u64::from(node.sent) + u64::from(node.received);
+            sendings += u64::from(node.sendings);
+            handled_max = handled_max.max(by_node);
+            handled += by_node;
+        }
         Report {
             messages: self.messages,
-            sendings: self.traffic.iter().map(|node| u64::from(node.sendings)).sum(),
-            handled_max: handled().max().unwrap_or(0),
-            handled_mean: handled().sum::<u64>() as f64 / self.traffic.len().max(1) as f64,
+            sendings,
+            handled_max,
+            handled_mean: handled as f64 / nodes.max(1) as f64,
             by_kind: self.by_kind,
             tallies: self.tallies,
             lost: self.lost,
@@ -147,18 +151,14 @@ impl Counts {
     }
 }
 
-impl Traffic {
-    fn handled(&self) -> u64 {
-        u64::from(self.sent) + u64::from(self.received)
-    }
-}
-
 /// What is outside of the nodes.
 pub(super) struct Outside<'a, P: Protocol> {
     /// The time.
     pub(super) now: Time,
     /// Whose step it is.
     pub(super) me: NodeId,
+    /// What that node sent and received.
+    pub(super) traffic: Traffic,
     pub(super) agenda: Queue<Event<P>>,
     pub(super) counts: Counts,
     /// What the step told its user.
@@ -194,9 +194,10 @@ impl<'a, P: Protocol> Outside<'a, P> {
         Self {
             now: Time::ZERO,
             me: NodeId::at(0),
+            traffic: Traffic::default(),
             // Mostly, each node has one thing to come or so.
             agenda: Queue::with_room(count),
-            counts: Counts::new(&system.traits().kinds, count),
+            counts: Counts::new(&system.traits().kinds),
             // A step tells its user one thing at most, in nearly all algorithms.
             emitted: Vec::with_capacity(4),
             recorder: None,
@@ -290,10 +291,9 @@ impl<'a, P: Protocol> Outside<'a, P> {
 
     #[inline(never)]
     fn multicast(&mut self, to: &NodeSet, msg: &P::Msg) {
-        let traffic = &mut self.counts.traffic[self.me.index()];
-        traffic.sendings += 1;
-        traffic.sent += to.len() as u32;
-        let id = traffic.sendings;
+        self.traffic.sendings += 1;
+        self.traffic.sent += to.len() as u32;
+        let id = self.traffic.sendings;
         self.links.begin(self.now);
         for to in to {
             self.send(id, to, msg.clone());
@@ -302,7 +302,7 @@ impl<'a, P: Protocol> Outside<'a, P> {
 
     #[cold]
     fn record(&mut self, effect: &Effect<P>) {
-        let next = self.counts.traffic[self.me.index()].sendings + 1;
+        let next = self.traffic.sendings + 1;
         if let (Some(causes), true) = (&mut self.causes, effect.is_sending()) {
             causes.send(self.me, next);
         }
@@ -337,10 +337,9 @@ impl<P: Protocol> Sink<P> for Outside<'_, P> {
         }
         match effect {
             Effect::Send { to, msg } => {
-                let traffic = &mut self.counts.traffic[self.me.index()];
-                traffic.sendings += 1;
-                traffic.sent += 1;
-                let id = traffic.sendings;
+                self.traffic.sendings += 1;
+                self.traffic.sent += 1;
+                let id = self.traffic.sendings;
                 self.links.begin(self.now);
                 self.send(id, to, msg);
             }

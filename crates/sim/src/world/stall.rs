@@ -3,7 +3,7 @@
 
 use quorate_core::trace::{Happening, Record};
 use quorate_core::{
-    CommandOf, Durable, Effect, EventOf, Input, NodeId, Protocol, Sink, System, Time, Workload,
+    CommandOf, Durable, Effect, EventOf, Input, NodeId, Protocol, System, Time, Workload,
 };
 
 use super::outside::Event;
@@ -107,7 +107,7 @@ where
         }
         let records = effects.iter().filter(|effect| matches!(effect, Effect::Persist(_))).count();
         if records == 0 {
-            effects.into_iter().for_each(|effect| self.outside.effect(effect));
+            self.carry_out(node, effects);
             self.tell(node, command);
             return self.end_record();
         }
@@ -122,8 +122,7 @@ where
         if let (Some(recorder), Some(record)) = (&mut self.outside.recorder, record) {
             recorder.take_up(now, record);
         }
-        self.outside.me = node;
-        effects.into_iter().for_each(|effect| self.outside.effect(effect));
+        self.carry_out(node, effects);
         self.tell(node, command);
         self.end_record();
     }
