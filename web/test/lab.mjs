@@ -1,5 +1,6 @@
 // The page under test: served by `quorate lab` if there is one to run, and otherwise from its files.
 
+import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -96,9 +97,12 @@ export async function start(given) {
       await page.goto(server.address + hash);
       return page;
     },
+    /** Ends it. It has had nothing to complain of. */
     async close() {
       await browser.close();
       server.close();
+      assert.deepEqual(errors, [], "the console has no errors");
+      assert.deepEqual(foreign, [], "no other host is asked");
     },
   };
 }

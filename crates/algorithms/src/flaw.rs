@@ -20,6 +20,30 @@ macro_rules! flaw {
     }};
 }
 
+/// `is_planted` and `plant` for the tests of a crate, which plant one mistake on each thread.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! plant_by_thread {
+    () => {
+        std::thread_local! {
+            static PLANTED: core::cell::Cell<Option<&'static str>> =
+                const { core::cell::Cell::new(None) };
+        }
+
+        pub(crate) fn is_planted(name: &str) -> bool {
+            PLANTED.get() == Some(name)
+        }
+
+        /// Runs `test` with the mistake planted on this thread.
+        pub(crate) fn plant<R>(name: &'static str, test: impl FnOnce() -> R) -> R {
+            PLANTED.set(Some(name));
+            let result = test();
+            PLANTED.set(None);
+            result
+        }
+    };
+}
+
 /// A mistake that can be planted.
 #[cfg(any(test, feature = "flaws"))]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,23 +177,7 @@ pub const FLAWS: &[Flaw] = &[
 ];
 
 #[cfg(test)]
-std::thread_local! {
-    static PLANTED: core::cell::Cell<Option<&'static str>> = const { core::cell::Cell::new(None) };
-}
-
-#[cfg(test)]
-pub(crate) fn is_planted(name: &str) -> bool {
-    PLANTED.get() == Some(name)
-}
-
-/// Runs `test` with the mistake planted on this thread.
-#[cfg(test)]
-pub(crate) fn plant<R>(name: &'static str, test: impl FnOnce() -> R) -> R {
-    PLANTED.set(Some(name));
-    let result = test();
-    PLANTED.set(None);
-    result
-}
+plant_by_thread!();
 
 #[cfg(all(feature = "flaws", not(test)))]
 pub use everywhere::{is_planted, plant, uproot};

@@ -45,9 +45,9 @@ enum Question {
     /// One algorithm in the words of its file.
     Explain { algorithm: String },
     /// A simulation.
-    Run { slot: String, algorithm: String, words: Vec<Word> },
+    Run(Work),
     /// Every interleaving.
-    Check { slot: String, algorithm: String, words: Vec<Word> },
+    Check(Work),
     /// A run whose steps somebody picks.
     Hand { slot: String, algorithm: String, words: Vec<Word>, moves: Vec<Move> },
     /// A trace from elsewhere.
@@ -68,6 +68,15 @@ enum Question {
     Availability { kind: String, nodes: Option<usize> },
     /// The usual quorum systems side by side.
     Quorums { nodes: usize, p: f64 },
+}
+
+/// What is to be done, and where the trace of it is kept.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Work {
+    slot: String,
+    algorithm: String,
+    words: Vec<Word>,
 }
 
 /// The form of a file.
@@ -122,10 +131,8 @@ impl Desk {
         Ok(match question {
             Question::Catalogue => Answer::new(catalogue::all()),
             Question::Explain { algorithm } => Answer::new(catalogue::explain(&algorithm)?),
-            Question::Run { slot, algorithm, words } => self.run(slot, &algorithm, &words, told)?,
-            Question::Check { slot, algorithm, words } => {
-                self.check(slot, &algorithm, &words, told)?
-            }
+            Question::Run(work) => self.run(work, told)?,
+            Question::Check(work) => self.check(work, told)?,
             Question::Hand { slot, algorithm, words, moves } => {
                 self.hand(slot, &algorithm, &words, &moves)?
             }
@@ -149,14 +156,8 @@ impl Desk {
         })
     }
 
-    fn run(
-        &mut self,
-        slot: String,
-        algorithm: &str,
-        words: &[Word],
-        told: &mut dyn FnMut(&str),
-    ) -> Result<Answer, Refused> {
-        let spec = Spec::typed(algorithm, words)?;
+    fn run(&mut self, work: Work, told: &mut dyn FnMut(&str)) -> Result<Answer, Refused> {
+        let spec = Spec::typed(&work.algorithm, &work.words)?;
         if spec.nodes > NODES_MAX {
             let reason = format!("a page simulates at most {NODES_MAX} nodes");
             return Err(refused("--nodes", reason));
@@ -179,7 +180,7 @@ impl Desk {
         let watch = Watch { record: Some(&mut record), progress: Some(&mut progress) };
         let done = simulate(&spec, watch)?;
         let trace = TraceFile { header: spec.header("sim"), records };
-        let mut answer = self.keep(slot, trace);
+        let mut answer = self.keep(work.slot, trace);
         answer.say("report", Value::Object(done.json(&spec)));
         answer.say("holds", done.holds);
         answer.say("left_off", left_off);
@@ -195,16 +196,10 @@ impl Desk {
         Ok(answer)
     }
 
-    fn check(
-        &mut self,
-        slot: String,
-        algorithm: &str,
-        words: &[Word],
-        told: &mut dyn FnMut(&str),
-    ) -> Result<Answer, Refused> {
-        let (spec, plan) = Spec::typed_check(algorithm, words)?;
+    fn check(&mut self, work: Work, told: &mut dyn FnMut(&str)) -> Result<Answer, Refused> {
+        let (spec, plan) = Spec::typed_check(&work.algorithm, &work.words)?;
         spec.plant()?;
-        let limited = words.iter().any(|(name, _)| name == "max-states");
+        let limited = work.words.iter().any(|(name, _)| name == "max-states");
         let states_max = if limited { plan.states_max } else { STATES_MAX };
         let plan = Plan { threads: 1, states_max, ..plan };
         let done = exhaust(&spec, &plan, &mut |progress| {
@@ -217,7 +212,7 @@ impl Desk {
         let mut answer = match done.trace {
             Some(trace) => {
                 let moves = moves_of(&trace.records);
-                let mut answer = self.keep(slot, trace);
+                let mut answer = self.keep(work.slot, trace);
                 answer.say("moves", json!(moves));
                 answer
             }

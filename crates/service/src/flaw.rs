@@ -35,23 +35,7 @@ pub const FLAWS: &[Flaw] = &[
 ];
 
 #[cfg(test)]
-std::thread_local! {
-    static PLANTED: core::cell::Cell<Option<&'static str>> = const { core::cell::Cell::new(None) };
-}
-
-#[cfg(test)]
-pub(crate) fn is_planted(name: &str) -> bool {
-    PLANTED.get() == Some(name)
-}
-
-/// Runs `test` with the mistake planted on this thread.
-#[cfg(test)]
-pub(crate) fn plant<R>(name: &'static str, test: impl FnOnce() -> R) -> R {
-    PLANTED.set(Some(name));
-    let result = test();
-    PLANTED.set(None);
-    result
-}
+quorate_algorithms::plant_by_thread!();
 
 #[cfg(test)]
 mod tests {
