@@ -4,6 +4,9 @@
 //! A [`World`] takes a [`Scene`](quorate_core::Scene), users, a [`Network`] and [`Faults`], and
 //! runs the algorithm with its monitors always on. Nothing is allocated per step once the queue has
 //! grown to what the run needs.
+//!
+//! The way of a message is one function (`inline(always)`), but not on a page, which has a simulator for
+//! every algorithm and is to be small.
 
 mod latency;
 mod network;

@@ -54,7 +54,7 @@ impl<T> Queue<T> {
     }
 
     /// Schedules an event, not before the last one that was taken out.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(crate) fn push(&mut self, time: u64, event: T) {
         debug_assert!(time >= self.now, "the past is over");
         if time > self.near_until {
@@ -67,7 +67,7 @@ impl<T> Queue<T> {
     }
 
     /// Takes out the next event, with its time, if it is due by then.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(crate) fn pop_by(&mut self, until: u64) -> Option<(u64, T)> {
         if self.near.is_empty() {
             self.approach(until);
@@ -78,7 +78,7 @@ impl<T> Queue<T> {
     }
 
     /// Finds a number for an event that is near.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn put(&mut self, event: T) -> u32 {
         if let Some(number) = self.free.pop() {
             self.events[number as usize] = Some(event);
@@ -89,13 +89,13 @@ impl<T> Queue<T> {
         number
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn take(&mut self, number: u32) -> T {
         self.free.push(number);
         self.events[number as usize].take().expect("what is scheduled is there")
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn wait(&mut self, time: u64, event: T) {
         let place = self.wheel.append(time);
         if place == self.waiting.len() {
@@ -165,7 +165,7 @@ impl<T> Queue<T> {
     }
 
     /// Does something with each event of a slot that was taken off, in order of arrival.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn each_of(&mut self, mut slot: Slot, act: impl Fn(&mut Self, u64, T)) {
         while slot.count > 0 {
             for place in Wheel::first_of(&slot) {

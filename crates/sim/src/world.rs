@@ -226,7 +226,7 @@ where
         while self.run(u64::MAX, Time(u64::MAX)) == Pace::More {}
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn handle(&mut self, event: Event<S::Protocol>) {
         let Some(event) = self.unless_stalled(event) else { return };
         match event {
@@ -253,7 +253,7 @@ where
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn deliver(&mut self, from: NodeId, to: NodeId, id: u32, lost: bool, msg: MsgOf<S>) {
         if lost || !self.outside.is_up(to) || self.outside.is_cut(from, to) {
             return self.lose(from, to, id, msg);
@@ -325,7 +325,7 @@ where
     }
 
     /// As [`World::step`], of a message: nearly all steps are, and few of them tell anybody.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn receive(&mut self, node: NodeId, from: NodeId, msg: MsgOf<S>) {
         if self.outside.faults.disk.is_some() {
             return self.step_on_disk(node, Input::Message { from, msg }, None);

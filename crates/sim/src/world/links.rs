@@ -69,7 +69,7 @@ impl<'a> Links<'a> {
     }
 
     /// When a message arrives where nothing else happens to it.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn plainly(&mut self, now: Time, from: NodeId, to: NodeId) -> Time {
         debug_assert!(self.topology.link(from, to).is_some(), "no link to {to}");
         now + self.network.latency.draw(&mut self.latencies, from, to)

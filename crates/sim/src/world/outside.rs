@@ -95,7 +95,7 @@ impl Counts {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn count(&mut self, kind: &'static str) {
         self.messages += 1;
         // Kinds are constants: mostly it is the very same one as last time.
@@ -259,7 +259,7 @@ impl<'a, P: Protocol> Outside<'a, P> {
     }
 
     /// Puts one message on its way, which is part of its sender's sending number `id`.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn send(&mut self, id: u32, to: NodeId, msg: P::Msg) {
         self.counts.count(msg.kind());
         let from = self.me;
