@@ -154,6 +154,11 @@ fn digest(root: &Path) -> Result<String, String> {
     Ok(hash.to_string())
 }
 
+/// Does all of it belong to tests?
+fn is_of_tests(path: &Path) -> bool {
+    path.file_stem().is_some_and(|name| name == "tests")
+}
+
 /// What of a file gets into the page: tests do not.
 fn shipped<'a>(name: &str, text: &'a str) -> &'a str {
     match text.find("#[cfg(test)]\nmod tests {") {
@@ -173,6 +178,9 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<
     for entry in fs::read_dir(root.join(folder)).map_err(bad)? {
         let entry = entry.map_err(bad)?;
         let path = folder.join(entry.file_name());
+        if is_of_tests(&path) {
+            continue;
+        }
         if entry.path().is_dir() {
             collect(root, &path, files)?;
         } else {
@@ -235,6 +243,9 @@ mod tests {
         let source = "fn a() {}\n\n#[cfg(test)]\nmod tests {\n}\n";
         assert_eq!(shipped("x.rs", source), "fn a() {}\n\n");
         assert_eq!(shipped("x.md", source), source);
+        assert!(is_of_tests(Path::new("crates/x/src/tests")));
+        assert!(is_of_tests(Path::new("crates/x/src/y/tests.rs")));
+        assert!(!is_of_tests(Path::new("crates/x/src/contests.rs")));
     }
 
     #[test]
