@@ -5,8 +5,8 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
@@ -99,12 +99,14 @@ fn start(member: &Arc<Member>, users: &Users) -> io::Result<()> {
     let path = history_beside(&users.history);
     let book = Book::open(Path::new(&path), users.member.clone(), process)?;
     let calls = Arc::new(AtomicU64::new(0));
+    let deck = Deck::shared(Dice::of(users.seed ^ u64::from(std::process::id())));
     for number in 0..USERS {
         let user = User {
             locks: locks.clone(),
             book: book.another()?,
             dice: Dice::of(users.seed ^ (number + 1) << 32 ^ u64::from(std::process::id())),
             calls: Arc::clone(&calls),
+            deck: Arc::clone(&deck),
             resource: Resource::connect()?,
             pace: users.pace,
         };
@@ -192,6 +194,34 @@ fn force(locks: &Locks, mut dice: Dice) -> io::Result<()> {
     }
 }
 
+/// Which lock is next: all of them, in any order, again and again. The users of a member share it, so that
+/// together they come to all of them soon, also on a machine that is busy with other schedules.
+struct Deck {
+    dice: Dice,
+    left: Vec<usize>,
+}
+
+impl Deck {
+    fn shared(dice: Dice) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { dice, left: Vec::new() }))
+    }
+
+    fn draw(&mut self) -> usize {
+        loop {
+            if let Some(place) = self.left.pop() {
+                return place;
+            }
+            let all: Vec<usize> = (0..LOCKS).collect();
+            self.left = self.dice.some(&all, LOCKS);
+        }
+    }
+
+    /// It was not had: somebody is to come to it once more before all begins anew.
+    fn put_back(&mut self, place: usize) {
+        self.left.insert(0, place);
+    }
+}
+
 /// One user.
 struct User {
     locks: Locks,
@@ -199,28 +229,34 @@ struct User {
     dice: Dice,
     /// How many calls the users of this process have begun.
     calls: Arc<AtomicU64>,
+    deck: Arc<Mutex<Deck>>,
     resource: Resource,
     pace: u64,
 }
 
 impl User {
-    /// Takes all locks again and again, in any order.
+    /// Takes one lock after the other.
     fn work(mut self) -> io::Result<()> {
-        let all: Vec<usize> = (0..LOCKS).collect();
         loop {
-            for place in self.dice.some(&all, LOCKS) {
-                self.take(&name(place))?;
-                let (least, most) = (5 * self.pace, 25 * self.pace);
-                self.pause(least..=most);
+            let place = self.deck(Deck::draw);
+            if !self.take(&name(place))? {
+                self.deck(|deck| deck.put_back(place));
             }
+            let (least, most) = (5 * self.pace, 25 * self.pace);
+            self.pause(least..=most);
         }
+    }
+
+    fn deck<R>(&self, act: impl FnOnce(&mut Deck) -> R) -> R {
+        act(&mut self.deck.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn pause(&mut self, range: std::ops::RangeInclusive<u64>) {
         sleep(Duration::from_millis(self.dice.between(range)));
     }
 
-    fn take(&mut self, name: &str) -> io::Result<()> {
+    /// Waits for a lock, and holds it for a while. Was it had?
+    fn take(&mut self, name: &str) -> io::Result<bool> {
         let id = self.calls.fetch_add(1, Ordering::Relaxed);
         self.book.note(Fact::Call { id, what: format!("lock {name}"), within: WITHIN })?;
         let patience = match self.dice.between(0..=9) {
@@ -231,12 +267,13 @@ impl User {
         let outcome = asked.as_ref().map_or_else(ToString::to_string, |_| "granted".to_owned());
         self.book.note(Fact::Return { id, outcome })?;
         match asked {
-            Ok(guard) => self.hold(&guard),
+            Ok(guard) => self.hold(&guard)?,
             Err(_) => {
                 self.pause(10..=40);
-                Ok(())
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 
     fn hold(&mut self, guard: &Guard) -> io::Result<()> {
