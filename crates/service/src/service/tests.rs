@@ -10,7 +10,7 @@ use quorate_core::trace::Record;
 use quorate_core::{NodeId, Own, Span, Time, Topology, Waking};
 use quorate_sim::{Observer, World};
 
-use crate::seat::tests::schedule::{CALM, Schedule, Users};
+use crate::seat::tests::schedule::{CALM_MIN, Schedule, Users};
 use crate::{groups, locks, seat};
 use cell::{Cell, LocalUsers};
 
@@ -58,7 +58,7 @@ pub(crate) fn run<U: LocalUsers, J: Judge<U::Event>>(
         if let Some(broken) = world.observer().broken() {
             return (Some(broken.clone()), world.finish().1);
         }
-        if calm > CALM / 2 {
+        if calm >= CALM_MIN {
             well = is_well(&world);
             if well.is_ok() {
                 break;

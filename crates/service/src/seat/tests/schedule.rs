@@ -16,7 +16,7 @@ use crate::seat;
 
 /// After the last fault a run goes on for so many units at least: a lease of 250 runs down, and what
 /// was kept back comes out.
-const CALM_MIN: u64 = 400;
+pub(crate) const CALM_MIN: u64 = 400;
 
 /// After so many units all must have been seated at least once.
 pub(crate) const CALM: u64 = 1_600;
