@@ -19,7 +19,10 @@ use crate::limits::LimitArguments;
 
 const EXAMPLES: &str = "\
 Examples:
-  quorate demo                                            what it is about, in a minute
+  quorate dev                                             a cluster on this machine, to try
+  quorate lock nightly -- ./backup.sh                     one at a time in the whole cluster
+  quorate elect web -- ./serve                            one leads, another one takes over
+  quorate demo                                            what the algorithms do, in a minute
   quorate lab                                             see every algorithm work, in the browser
   quorate algorithms election/bully                       one algorithm explained
   quorate sim mutex/ricart-agrawala --nodes 10            simulate it, and measure
@@ -29,7 +32,6 @@ Examples:
   quorate check mutex/ricart-agrawala --requests 2        try every interleaving
   quorate check election/bully --timers anytime --draw    draw the counterexample
   quorate quorum compare --nodes 13                       quorum systems side by side
-  quorate net mutex/raymond --over views --crash 1@20     the same over real sockets
   quorate new my-protocol                                 a crate with a protocol of your own
 
 Exit codes: 0 all holds, 1 something was violated, 2 bad input, 3 given up before the end.";
@@ -443,11 +445,17 @@ pub(crate) fn named(typed: &[OsString]) -> Option<&'static Meta> {
     pairs.find_map(|pair| known(pair[1].to_str()?))
 }
 
-/// All that can be done.
-pub(crate) fn tasks() -> Vec<String> {
-    let command = Cli::command();
+/// What was asked for, as far as it is known: `quorate`, `quorate ca`; and all that can be asked for from there.
+pub(crate) fn asked(typed: &[OsString]) -> (String, Vec<String>) {
+    let (mut asked, mut command) = ("quorate".to_owned(), &Cli::command());
+    for word in typed.iter().skip(1) {
+        let Some(task) = command.find_subcommand(word) else { break };
+        asked.push(' ');
+        asked.push_str(task.get_name());
+        command = task;
+    }
     let shown = command.get_subcommands().filter(|task| !task.is_hide_set());
-    shown.map(|task| task.get_name().to_owned()).collect()
+    (asked, shown.map(|task| task.get_name().to_owned()).collect())
 }
 
 fn family_argument(family: &'static str, about: &About) -> Arg {

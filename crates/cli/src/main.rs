@@ -142,9 +142,10 @@ fn refuse(error: &clap::Error, typed: &[OsString]) -> u8 {
 
 /// What is wrong with what was typed, in one sentence.
 fn sentence(error: &clap::Error, typed: &[OsString]) -> String {
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let tasks = arguments::tasks().join(", ");
-        return format!("it is not said what to do: {tasks} (quorate --help shows how)");
+    let (asked, tasks) = arguments::asked(typed);
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !tasks.is_empty() {
+        let tasks = tasks.join(", ");
+        return format!("it is not said what to do: {tasks} ({asked} --help shows how)");
     }
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
@@ -167,5 +168,5 @@ fn sentence(error: &clap::Error, typed: &[OsString]) -> String {
     let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
     let tip = tip.map(|tip| format!("; {tip}")).unwrap_or_default();
     let space = if missing.is_empty() { "" } else { " " };
-    format!("{first}{space}{missing}{tip} (quorate --help shows how)")
+    format!("{first}{space}{missing}{tip} ({asked} --help shows how)")
 }

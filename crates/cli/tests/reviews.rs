@@ -418,6 +418,11 @@ fn what_is_unknown_is_named_with_what_is_known() {
     );
     refused("sim mutex/lamport --variant x", "quorate sim --help mutex/lamport shows all");
     refused("", "it is not said what to do: dev, agent, ");
+    refused("ca", "it is not said what to do: init, issue");
+    refused("ca", "(quorate ca --help shows how)");
+    refused("sim", "(quorate sim --help shows how)");
+    refused("spaces define", "(quorate spaces define --help shows how)");
+    refused("lock --bogus", "(quorate lock --help shows how)");
     let said = ends("sim --help group/nack-multicast", 0);
     assert!(said.contains("Options of this algorithm") && said.contains("--heartbeat"), "{said}");
     ends("help --help", 0);
