@@ -29,8 +29,7 @@ const USERS: u64 = 4;
 /// So long is a role waited for, and an answer to somebody who forces.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// So long is a lock waited for by most: longer than its queue takes when the users of all members stand
-/// in it, on a machine that is busy with other schedules. Who gives up goes on with another lock, and its
-/// member may not come back to this one within the time in which it has to have had all.
+/// in it, on a machine that is busy with other schedules.
 const WAIT: Duration = Duration::from_secs(2);
 /// So many milliseconds is it waited for by the others.
 const GLANCE: std::ops::RangeInclusive<u64> = 1..=200;
@@ -266,13 +265,11 @@ impl User {
         let asked = self.locks.lock(name).owner("user").timeout(patience).blocking();
         let outcome = asked.as_ref().map_or_else(ToString::to_string, |_| "granted".to_owned());
         self.book.note(Fact::Return { id, outcome })?;
-        match asked {
-            Ok(guard) => self.hold(&guard)?,
-            Err(_) => {
-                self.pause(10..=40);
-                return Ok(false);
-            }
-        }
+        let Ok(guard) = asked else {
+            self.pause(10..=40);
+            return Ok(false);
+        };
+        self.hold(&guard)?;
         Ok(true)
     }
 

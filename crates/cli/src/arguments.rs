@@ -34,7 +34,8 @@ Examples:
   quorate quorum compare --nodes 13                       quorum systems side by side
   quorate new my-protocol                                 a crate with a protocol of your own
 
-Exit codes: 0 all holds, 1 something was violated, 2 bad input, 3 given up before the end.";
+Exit codes: 0 all holds, 1 something was violated, 2 bad input, 3 given up before the end;
+those of a cluster's commands stand in their own help.";
 
 const SIM_EXAMPLES: &str = "\
 Examples:

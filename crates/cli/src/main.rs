@@ -143,7 +143,7 @@ fn refuse(error: &clap::Error, typed: &[OsString]) -> u8 {
 /// What is wrong with what was typed, in one sentence.
 fn sentence(error: &clap::Error, typed: &[OsString]) -> String {
     let (asked, tasks) = arguments::asked(typed);
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !tasks.is_empty() {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let tasks = tasks.join(", ");
         return format!("it is not said what to do: {tasks} ({asked} --help shows how)");
     }
